@@ -29,7 +29,7 @@ from store import Store
 from table import gaps, glance, table
 
 from starshl import BinaryCodes, StarRidge, StarSHL
-from starshl._common.shared_work import SharedWork, sharing_work
+from starshl._common.result_cache import ResultCache, caching_results
 from starshl.data import datasets
 from starshl.evaluation import mean_average_precision
 from starshl.hashers import BaseHasher, fit_lengths
@@ -84,7 +84,7 @@ def main() -> None:
                 "run": run,
             }
             # Kernels between database and training rows are the same at every length.
-            with sharing_work(SharedWork()):
+            with caching_results(ResultCache()):
                 store.measure(where, method, partial(figures, method, data))
 
 

@@ -12,18 +12,18 @@ class InlineEngine:
     def __init__(self):
         self.names, self._placed = [], {}
 
-    def place(self, make, *arguments):
+    def submit(self, make, *arguments):
         value = _sent(self._run(make, *arguments))
         self._placed[id(value)] = value  # it is there, and need not be sent again
         return value
 
-    def map(self, function, items, *placed):
-        return (self._run(function, item, *placed) for item in items)
+    def map(self, function, items, *shared):
+        return (self._run(function, item, *shared) for item in items)
 
-    def total(self, function, items, *placed, report):
+    def total(self, function, items, *shared, report):
         results = []
         for item in items:
-            results.append(self._run(function, item, *placed))
+            results.append(self._run(function, item, *shared))
             report(item)
         while len(results) > 1:
             results = [reduce(add, results[start : start + 2]) for start in range(0, len(results), 2)]

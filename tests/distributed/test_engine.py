@@ -41,7 +41,7 @@ def test_results_come_in_the_order_of_the_items_or_as_they_are_done(client):
         return result
 
     engine, other_is_done, other_is_here = DaskEngine(client), Event(client=client), Event(client=client)
-    shared = engine.place(operator.add, 90, 10)
+    shared = engine.submit(operator.add, 90, 10)
     assert list(engine.map(first_waits_for_a_task, range(20), shared, other_is_done)) == list(range(100, 120))
     items = []
     for item, result in engine.unordered(first_waits, range(20), shared, other_is_here):
@@ -79,8 +79,8 @@ def test_a_cluster_that_fails_is_one_kind_of_error(fail):
         while client.nthreads():  # no task may find the worker that is about to go
             time.sleep(0.05)
         with pytest.raises(ClusterError, match=r"no worker for 0\.5 seconds"):
-            engine.fetch(engine.place(fail, 1))
-        waiting = engine.place(time.sleep, 60)
+            engine.fetch(engine.submit(fail, 1))
+        waiting = engine.submit(time.sleep, 60)
     with pytest.raises(ClusterError, match="is gone"):
         engine.fetch(waiting)
     client.close()
@@ -90,7 +90,7 @@ def test_a_cluster_that_fails_is_one_kind_of_error(fail):
 def test_a_scheduler_that_goes_is_one_error_and_no_log(caplog, capfd):
     cluster = LocalCluster(1, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address="127.0.0.1:0")
     with connected(cluster.scheduler_address) as engine:
-        waiting = engine.place(time.sleep, 60)
+        waiting = engine.submit(time.sleep, 60)
         capfd.readouterr()
         cluster.close()
         with pytest.raises(ClusterError, match="is gone"):

@@ -89,7 +89,7 @@ def learned(hasher):
 def test_blocks_of_rows_as_tasks_change_nothing_but_the_order_of_sums(engine, rows, files, on_one_machine):
     with using_engine(engine):
         fitted = ridge().fit(open_partitions(files).X, rows[1])
-    assert {"_sums_of", "_solved", "_apply_to_placed"} <= set(engine.names)
+    assert {"_sums_of", "_solved", "_apply_to_pieces"} <= set(engine.names)
     assert_equal_but_for_the_order_of_sums(fitted, on_one_machine)
     assert (fitted.encode(rows[0]).packed != on_one_machine.encode(rows[0]).packed).any(axis=1).sum() == 0
 

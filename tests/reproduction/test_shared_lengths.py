@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from starshl._common import shared_work as _shared_work
-from starshl._common.shared_work import SharedWork, sharing_work
+from starshl._common import result_cache as _result_cache
+from starshl._common.result_cache import ResultCache, caching_results
 from starshl.learning.kernels import expansion
-from starshl.learning.kernels.distances import KeptDistances
+from starshl.learning.kernels.distances import DistanceCache
 from starshl.reproduction import RecordFolder, SummaryFolder, execute, figure, make_plan
 
 LENGTHS = [5, 16]
@@ -28,9 +28,9 @@ def alone(runs):
 
 def test_codes_are_those_of_a_run_alone(runs, alone):
     together = {}
-    works = {planned.group: SharedWork(min_seconds=0.0) for planned in runs}
+    works = {planned.group: ResultCache(min_seconds=0.0) for planned in runs}
     for planned in runs:
-        with sharing_work(works[planned.group]):
+        with caching_results(works[planned.group]):
             together[planned.key.text] = planned.perform().digests
     assert together == alone
 
@@ -41,14 +41,14 @@ def test_codes_are_those_of_a_run_alone_where_distances_to_the_queries_are_kept(
     monkeypatch.setattr(expansion, "SUPPORT_TILE", 96)
     monkeypatch.setattr(expansion, "QUERY_TILE", 64)
     planned_runs = make_plan([figure("digits")], bits=LENGTHS, methods=[method], n_runs=1).runs
-    work, pieces = SharedWork(), []
+    work, pieces = ResultCache(), []
     monkeypatch.setattr(
-        KeptDistances, "_add", lambda kept, rows, add=KeptDistances._add: pieces.append(add(kept, rows))
+        DistanceCache, "_add", lambda kept, rows, add=DistanceCache._add: pieces.append(add(kept, rows))
     )
     for planned in planned_runs:
         alone = planned.perform().digests
         assert not (planned is planned_runs[0] and pieces)
-        with sharing_work(work):
+        with caching_results(work):
             assert planned.perform().digests == alone
     assert pieces
 
@@ -56,8 +56,8 @@ def test_codes_are_those_of_a_run_alone_where_distances_to_the_queries_are_kept(
 def test_every_method_with_a_kernel_or_codewords_finds_work_done(runs):
     saved = {}
     for method in ("starshl", "starridge", "ksh", "hc-sdh", "codeword-svm"):
-        work = SharedWork(min_seconds=0.0)
-        with sharing_work(work):
+        work = ResultCache(min_seconds=0.0)
+        with caching_results(work):
             for planned in runs:
                 if planned.key.method == method:
                     planned.perform()
@@ -67,9 +67,9 @@ def test_every_method_with_a_kernel_or_codewords_finds_work_done(runs):
 
 def test_a_fit_that_was_shared_counts_with_its_own_seconds(runs, monkeypatch):
     # A clock by which everything that is shared took a thousand seconds.
-    monkeypatch.setattr(_shared_work, "time", SimpleNamespace(perf_counter=count(step=1000).__next__))
+    monkeypatch.setattr(_result_cache, "time", SimpleNamespace(perf_counter=count(step=1000).__next__))
     first, second = (planned for planned in runs if planned.key.method == "starridge")
-    with sharing_work(SharedWork(min_seconds=0.0)):
+    with caching_results(ResultCache(min_seconds=0.0)):
         first.perform()
         assert second.perform().seconds["fit"] >= 1000
 

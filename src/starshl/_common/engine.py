@@ -16,18 +16,18 @@ from typing import Any, Protocol
 class Engine(Protocol):
     """Runs tasks elsewhere. Functions, items and values can be pickled; a task that is lost is run again."""
 
-    def place(self, make: Callable[..., Any], *arguments: Any) -> Any:
+    def submit(self, make: Callable[..., Any], *arguments: Any) -> Any:
         """Compute ``make(*arguments)`` where the tasks run; return a handle, which may be an argument in its turn."""
         ...
 
-    def map(self, function: Callable[..., Any], items: Iterable[Any], *placed: Any) -> Iterator[Any]:
-        """Yield ``function(item, *placed)`` for each item, in the order of the items; ``placed`` are handles."""
+    def map(self, function: Callable[..., Any], items: Iterable[Any], *shared: Any) -> Iterator[Any]:
+        """Yield ``function(item, *shared)`` for each item, in the order of the items; ``shared`` are handles."""
         ...
 
     def total(
-        self, function: Callable[..., Any], items: Iterable[Any], *placed: Any, report: Callable[[Any], None]
+        self, function: Callable[..., Any], items: Iterable[Any], *shared: Any, report: Callable[[Any], None]
     ) -> Any:
-        """Add up ``function(item, *placed)`` over all items, in an order that depends on their number alone.
+        """Add up ``function(item, *shared)`` over all items, in an order that depends on their number alone.
 
         ``report`` is called with each item that is done. The answer is a handle.
         """
@@ -38,12 +38,12 @@ class Engine(Protocol):
         ...
 
 
-def place_value(engine: Engine, value: Any) -> Any:
+def scatter(engine: Engine, value: Any) -> Any:
     """Send a value to where the tasks run; return its handle."""
-    return engine.place(_itself, value)
+    return engine.submit(_identity, value)
 
 
-def _itself(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._common.engine import place_value
+from .._common.engine import scatter
 from .._common.files import array_digest
 from .._common.progress import row_progress
 from .._common.validation import check_integer
@@ -131,8 +131,8 @@ def _encode_missing(
     waiting = [task for task in tasks if task.number not in target.done]
     if not waiting:
         return
-    placed = place_value(engine, hasher), place_value(engine, rows), database
-    for task, packed in engine.unordered(encode_partition, waiting, *placed):
+    shared = scatter(engine, hasher), scatter(engine, rows), database
+    for task, packed in engine.unordered(encode_partition, waiting, *shared):
         target.write(task.number, packed)
         report(len(packed))
 

@@ -43,7 +43,7 @@ class DaskEngine:
         self.patience = patience
         self._without_workers_since: float | None = None
 
-    def place(self, make: Callable[..., Any], *arguments: Any) -> Any:
+    def submit(self, make: Callable[..., Any], *arguments: Any) -> Any:
         """Compute a value that tasks share; return the future of it."""
         with self._failures(), self._dask.config.set({_LARGE_GRAPH: "1 TB"}):
             return self._submit(make, *arguments)
@@ -54,33 +54,33 @@ class DaskEngine:
         with self._failures():
             return handle.result()
 
-    def map(self, function: Callable[..., Any], items: Iterable[Any], *placed: Any) -> Iterator[Any]:
+    def map(self, function: Callable[..., Any], items: Iterable[Any], *shared: Any) -> Iterator[Any]:
         """Yield results in the order of the items; no more than a few are on the cluster at a time."""
         waiting: deque[Any] = deque()
         n_ahead = self._n_ahead()
         for item in items:
-            waiting.append(self._submit(function, item, *placed))
+            waiting.append(self._submit(function, item, *shared))
             if len(waiting) >= n_ahead:
                 yield self.fetch(waiting.popleft())
         while waiting:
             yield self.fetch(waiting.popleft())
 
-    def unordered(self, function: Callable[..., Any], items: Iterable[Any], *placed: Any) -> Iterator[tuple[Any, Any]]:
+    def unordered(self, function: Callable[..., Any], items: Iterable[Any], *shared: Any) -> Iterator[tuple[Any, Any]]:
         """Yield each item with its result as soon as there is one: a slow task does not keep others waiting."""
         running: dict[Any, Any] = {}
         n_ahead = self._n_ahead()
         for item in items:
-            running[self._submit(function, item, *placed)] = item
+            running[self._submit(function, item, *shared)] = item
             while len(running) >= n_ahead:
                 yield from self._collect(running)
         while running:
             yield from self._collect(running)
 
     def total(
-        self, function: Callable[..., Any], items: Iterable[Any], *placed: Any, report: Callable[[Any], None]
+        self, function: Callable[..., Any], items: Iterable[Any], *shared: Any, report: Callable[[Any], None]
     ) -> Any:
         """Add up results in a tree of fixed shape; results stay on the workers."""
-        running = {self._submit(function, item, *placed): item for item in items}
+        running = {self._submit(function, item, *shared): item for item in items}
         level = list(running)
         while len(level) > 1:
             groups = [level[start : start + _FAN_IN] for start in range(0, len(level), _FAN_IN)]

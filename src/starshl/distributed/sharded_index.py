@@ -115,7 +115,7 @@ class ShardedIndex(HammingIndex):
         firsts = np.cumsum([0, *lengths])
         path = os.path.abspath(folder)
         shards = tuple(
-            index._engine.place(_read_shard, path, range(start, min(start + step, len(lengths))), int(firsts[start]))
+            index._engine.submit(_read_shard, path, range(start, min(start + step, len(lengths))), int(firsts[start]))
             for start in range(0, len(lengths), step)
         )
         index._state = _State(shards, manifest["n_rows"])
@@ -149,13 +149,13 @@ class ShardedIndex(HammingIndex):
                     "Remove it first, or give a new id."
                 )
             shards, n_items = self._state
-            self._state = _State((*shards, self._engine.place(_make_shard, codes, ids)), n_items + len(ids))
+            self._state = _State((*shards, self._engine.submit(_make_shard, codes, ids)), n_items + len(ids))
         return ids
 
     def _remove(self, ids: np.ndarray) -> None:
         with self._changing:
             self._require_known(ids)
-            shards = tuple(self._engine.place(_without, shard, ids) for shard in self._state.shards)
+            shards = tuple(self._engine.submit(_without, shard, ids) for shard in self._state.shards)
             self._state = _State(shards, self._state.n_items - len(ids))
 
     def _search(
@@ -199,7 +199,7 @@ class ShardedIndex(HammingIndex):
     def _ask(self, question: Callable[..., Any], *arguments: Any) -> list[Any]:
         """Return the answer of every shard, asked side by side."""
         ask = partial(_answer, question, arguments)
-        asked = [self._engine.place(ask, shard) for shard in self._state.shards]
+        asked = [self._engine.submit(ask, shard) for shard in self._state.shards]
         return [self._engine.fetch(each) for each in asked]
 
 

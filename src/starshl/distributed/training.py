@@ -44,7 +44,7 @@ def fit(hasher: Hasher, source: Location | RowSource | np.ndarray, y: LabelsLike
         if _is_spread(hasher, rows, y):
             with using_engine(engine):
                 return hasher.fit(_gathered(rows) if isinstance(hasher, StarSHL) else rows, y)
-        fitted = engine.fetch(engine.place(_fitted, hasher, rows, y))
+        fitted = engine.fetch(engine.submit(_fitted, hasher, rows, y))
     hasher.__dict__ = fitted.__dict__
     return hasher
 

@@ -21,7 +21,7 @@ from typing import Protocol
 from joblib import effective_n_jobs
 
 from .._common.platform import available_bytes
-from .._common.shared_work import SharedWork, sharing_work
+from .._common.result_cache import ResultCache, caching_results
 from .._common.threads import single_threaded_blas
 from .._common.worker import Worker, WorkerDiedError
 from ..exceptions import RecordFormatError
@@ -253,13 +253,13 @@ class _Performer:
     def __init__(self, folder: RecordFolder, max_bytes: int):
         self.folder = folder
         self.group: tuple[object, ...] | None = None
-        self.work = SharedWork(max_bytes)
+        self.work = ResultCache(max_bytes)
 
     def run_and_save(self, job: Job) -> RunSummary:
         if job.group != self.group:
             self.work.clear()
             self.group = job.group
-        with single_threaded_blas(), sharing_work(self.work):
+        with single_threaded_blas(), caching_results(self.work):
             record = job.perform()
             self.folder.save(record)
             return summarize_record(record, n_jobs=1)

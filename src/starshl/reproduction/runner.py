@@ -36,7 +36,7 @@ import numpy as np
 from numba.core.event import install_timer
 
 from .._common.platform import machine, peak_memory
-from .._common.shared_work import seconds_saved, shared
+from .._common.result_cache import cached, seconds_saved
 from .._common.threads import run_all, single_threaded_blas, tiles
 from .._common.validation import check_choice, check_integer
 from .._version import __version__
@@ -247,7 +247,7 @@ def _fitted(hasher: Any, X: np.ndarray, y: np.ndarray | None) -> Any:
     if not hasattr(hasher, "with_bits"):
         return hasher.fit(X, y)
     arguments = (type(hasher), parameters_of(hasher), repr(hasher.random_state), X, y)
-    known = shared("fit", arguments, partial(hasher.fit, X, y))
+    known = cached("fit", arguments, partial(hasher.fit, X, y))
     return known if known.n_bits == hasher.n_bits else known.with_bits(hasher.n_bits)
 
 

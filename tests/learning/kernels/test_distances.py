@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import euclidean_distances
 
-from starshl._common.shared_work import SharedWork, sharing_work
+from starshl._common.result_cache import ResultCache, caching_results
 from starshl.learning.kernels.distances import DistanceTiles
 
 
@@ -32,7 +32,7 @@ def test_distances_are_those_of_scikit_learn(dtype):
 def test_tables_of_the_same_rows_are_computed_once_where_work_is_shared():
     rows = np.random.RandomState(0).rand(500, 7).astype(np.float32)
     alone = DistanceTiles(rows).stored
-    with sharing_work(SharedWork(min_seconds=0.0)):
+    with caching_results(ResultCache(min_seconds=0.0)):
         first, again, other = DistanceTiles(rows), DistanceTiles(rows.copy()), DistanceTiles(rows + 1)
     assert again.stored is first.stored
     assert other.stored is not first.stored

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from starshl._common.shared_work import SharedWork, sharing_work
+from starshl._common.result_cache import ResultCache, caching_results
 from starshl.learning.kernels import (
     CallableKernel,
     Gaussian,
@@ -14,7 +14,7 @@ from starshl.learning.kernels import (
     scaled_kernels,
 )
 from starshl.learning.kernels.choice import fit_kernels, resolve_kernels
-from starshl.learning.kernels.distances import KeptDistances, squared_distances, squared_norms
+from starshl.learning.kernels.distances import DistanceCache, squared_distances, squared_norms
 from starshl.learning.kernels.expansion import expand_mixture, expand_over_rows
 from starshl.learning.kernels.mixture import KernelMix
 
@@ -110,13 +110,13 @@ def test_distances_that_were_kept_give_the_bytes_of_distances_computed_anew(prec
     kernels = fit_kernels(resolve_kernels("paper"), rows)
     # Supports below, at and above a whole piece of 512 rows, known rows and new ones mixed.
     supports = [np.sort(rng.choice(1300, n, replace=False)) for n in (600, 511, 512, 513, 1024, 1300)]
-    work = SharedWork(min_seconds=0.0)
+    work = ResultCache(min_seconds=0.0)
     for n_bits, support in zip((3, 17, 5, 16, 45, 1), supports, strict=True):
         weights, coefficients = rng.rand(n_bits, len(kernels)), rng.randn(n_bits, len(support))
         alone = expand_over_rows(kernels, samples, rows[support], weights, coefficients)
-        with sharing_work(work):
+        with caching_results(work):
             together = expand_over_rows(kernels, samples, rows[support], weights, coefficients)
-            kept = KeptDistances.shared_for(samples, rows, 256, 512)
+            kept = DistanceCache.for_samples(samples, rows, 256, 512)
         assert together.tobytes() == alone.tobytes()
         assert (kept is not None and len(kept.pieces) > 0) == (n_samples >= 256)
 
@@ -127,17 +127,17 @@ def test_distances_without_room_are_computed_anew():
     weights, coefficients = rng.rand(4, len(kernels)), rng.randn(4, len(rows))
     alone = expand_over_rows(kernels, rows, rows, weights, coefficients)
     # Room for one piece of two.
-    with sharing_work(SharedWork(max_bytes=2 * 1280 * 512 * 4, min_seconds=0.0)):
+    with caching_results(ResultCache(max_bytes=2 * 1280 * 512 * 4, min_seconds=0.0)):
         together = expand_over_rows(kernels, rows, rows, weights, coefficients)
-        kept = KeptDistances.shared_for(rows, rows, 256, 512)
+        kept = DistanceCache.for_samples(rows, rows, 256, 512)
     assert len(kept.pieces) == 1
     assert together.tobytes() == alone.tobytes()
 
 
 def test_distances_are_computed_once_for_the_rows_that_supports_have_in_common():
     rows = uneven_rows(1300, 8, np.float32, 0)
-    with sharing_work(SharedWork()):
-        kept = KeptDistances.shared_for(rows, rows, 256, 512)
+    with caching_results(ResultCache()):
+        kept = DistanceCache.for_samples(rows, rows, 256, 512)
         first = kept.find(rows[:1024])
         assert len(kept.pieces) == 2
         assert np.array_equal(kept.find(rows[200:800]), first[200:800])

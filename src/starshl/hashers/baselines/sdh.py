@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_random_state
 
-from ..._common.shared_work import shared
+from ..._common.result_cache import cached
 from ..._common.threads import single_threaded_blas
 from ..._common.validation import LabelsLike, SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
 from ...codes.binary import signs_of
@@ -255,7 +255,7 @@ class SDH(BaseHasher):
         if self.n_anchors is None:
             share = _KERNEL_REGULARIZATION if self.regularization is None else self.regularization
             ridge = share_of_diagonal(share, np.diag(features))
-            return shared("kernel ridge", (features, ridge), lambda: KernelRidge(features, ridge), KernelRidge.size_of)
+            return cached("kernel ridge", (features, ridge), lambda: KernelRidge(features, ridge), KernelRidge.size_of)
         share = _FEATURE_REGULARIZATION if self.regularization is None else self.regularization
         return FeatureRidge(features, share_of_diagonal(share, np.sum(features**2, axis=0)))
 

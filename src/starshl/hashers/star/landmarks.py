@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import logsumexp
 
-from ..._common.engine import Engine, current_engine, place_value
+from ..._common.engine import Engine, current_engine, scatter
 from ..._common.progress import row_progress
 from ..._common.threads import single_threaded_blas, tiles
 from ..._common.validation import Rows
@@ -262,53 +262,55 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpreadProblem(LandmarkProblem):
-    """A regression whose rows are read by the tasks of an engine; ``placed`` is a handle of all samples."""
+class RemoteProblem(LandmarkProblem):
+    """A regression whose rows are read by the tasks of an engine; ``samples_handle`` stands for all samples."""
 
     engine: Engine
-    placed: Any
+    samples_handle: Any
 
     @classmethod
     def of(cls, problem: LandmarkProblem, engine: Engine) -> Self:
         """Return the same problem with its blocks as tasks."""
         same = {each.name: getattr(problem, each.name) for each in fields(LandmarkProblem)}
-        return cls(**same, engine=engine, placed=place_value(engine, problem.training.samples))
+        return cls(**same, engine=engine, samples_handle=scatter(engine, problem.training.samples))
 
     def for_blocks(self, function: Callable[..., np.ndarray], rows: np.ndarray, *shared: Any) -> Iterator[np.ndarray]:
         """Yield what a function returns for the blocks of some rows of the fit, in order; several blocks are a task."""
-        there = place_value(self.engine, shared)
-        return self.engine.map(partial(_apply, function), self._pieces(rows), self.placed, there)
+        there = scatter(self.engine, shared)
+        return self.engine.map(partial(_apply, function), self._pieces(rows), self.samples_handle, there)
 
     def sums(
         self, features: LandmarkMap, rows: np.ndarray, report: Callable[[int], None] = lambda n_read: None
     ) -> RidgeSums:
         """Return what a regression on some rows of the fit needs to know of them."""
-        placed = self._place_map(features.mixture.landmarks)
-        sums: RidgeSums = self.engine.fetch(self._total(placed, rows, report))
+        landmark_map = self._submit_map(features.mixture.landmarks)
+        sums: RidgeSums = self.engine.fetch(self._total(landmark_map, rows, report))
         return sums
 
     def solve(self, landmarks: np.ndarray) -> RidgeSolution:
         """Return the solution on all rows, with leave-one-out scores."""
         engine, everything = self.engine, np.arange(len(self.rows))
-        features = self._place_map(self.training.samples.keep(self.rows[landmarks]))
+        features = self._submit_map(self.training.samples.keep(self.rows[landmarks]))
         with self.progress(landmarks, "learning") as report:
             sums = self._total(features, everything, report)
-        found = engine.place(_solved, sums, self.mixture.ridge, self.mixture.constant)
+        found = engine.submit(_solved, sums, self.mixture.ridge, self.mixture.constant)
         del sums
-        dual, intercept, judge = engine.fetch(engine.place(_folded, features, found))
-        whitened = engine.place(_whitened, features, found)
+        dual, intercept, judge = engine.fetch(engine.submit(_folded, features, found))
+        whitened = engine.submit(_whitened, features, found)
         del features, found
-        function, there = partial(_apply_to_placed, scores_without_themselves), place_value(engine, judge)
-        left_out = engine.map(function, self._pieces(everything), self.placed, whitened, there)
+        function, there = partial(_apply_to_pieces, scores_without_themselves), scatter(engine, judge)
+        left_out = engine.map(function, self._pieces(everything), self.samples_handle, whitened, there)
         return RidgeSolution(self.mixture, dual, intercept, self.joined(left_out, landmarks), landmarks)
 
-    def _place_map(self, landmarks: Rows) -> Any:
-        return self.engine.place(_landmark_map, self.training.kernels, self.mixture.weights, landmarks)
+    def _submit_map(self, landmarks: Rows) -> Any:
+        return self.engine.submit(_landmark_map, self.training.kernels, self.mixture.weights, landmarks)
 
     def _total(self, features: Any, rows: np.ndarray, report: Callable[[int], None]) -> Any:
         function = partial(_sums_of, self.training.n_classes)
         pieces = self._pieces(rows)
-        return self.engine.total(function, pieces, self.placed, features, report=lambda piece: report(len(piece)))
+        return self.engine.total(
+            function, pieces, self.samples_handle, features, report=lambda piece: report(len(piece))
+        )
 
     def _pieces(self, rows: np.ndarray) -> Iterator[Piece]:
         """Cut rows of the fit into tasks; rows that follow each other, few classes and equal weights take few bytes."""
@@ -325,10 +327,10 @@ class SpreadProblem(LandmarkProblem):
 
 
 def _apply(function: Callable[..., np.ndarray], piece: Piece, samples: Samples, shared: tuple[Any, ...]) -> np.ndarray:
-    return _apply_to_placed(function, piece, samples, *shared)
+    return _apply_to_pieces(function, piece, samples, *shared)
 
 
-def _apply_to_placed(function: Callable[..., np.ndarray], piece: Piece, samples: Samples, *shared: Any) -> np.ndarray:
+def _apply_to_pieces(function: Callable[..., np.ndarray], piece: Piece, samples: Samples, *shared: Any) -> np.ndarray:
     return np.concatenate([function(*block, *shared) for block in piece.blocks(samples)])
 
 
@@ -389,7 +391,7 @@ def solve_by_landmarks(
     problem = LandmarkProblem(training, rows, weights, mixture, settings.n_jobs, settings.verbose > 0)
     engine = current_engine()
     if engine is not None:
-        problem = SpreadProblem.of(problem, engine)
+        problem = RemoteProblem.of(problem, engine)
     landmarks, problem = choose_landmarks(problem, n_landmarks, seed)
     return training, problem.solve(landmarks)
 

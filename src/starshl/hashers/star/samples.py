@@ -16,13 +16,13 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.cluster import KMeans
 
-from ..._common.shared_work import shared
+from ..._common.result_cache import cached
 from ..._common.threads import tiles
 from ..._common.validation import Rows, SamplesLike, check_rows
 from ...data.tables.row_source import ArrayRows, RowSource
 from ...learning.graphs.neighbor_graph import mean_kernel
 from ...learning.graphs.plain_ridge import KernelPlain, PlainKernel, RowsPlain
-from ...learning.kernels.banks import Bank, GramBank, MemoryPlan, SpreadBank, make_bank
+from ...learning.kernels.banks import Bank, GramBank, MemoryPlan, RemoteBank, make_bank
 from ...learning.kernels.distances import distinct_rows
 from ...learning.kernels.expansion import expand_grams, expand_mixture, expand_over_rows
 from ...learning.kernels.kernel import Kernel, check_gram
@@ -175,13 +175,13 @@ class Samples(ABC):
         return np.array([kernel.diagonal(self.values) for kernel in kernels])
 
     def clusters(
-        self, bank: Bank | SpreadBank, weights: np.ndarray, n_clusters: int, rng: np.random.RandomState
+        self, bank: Bank | RemoteBank, weights: np.ndarray, n_clusters: int, rng: np.random.RandomState
     ) -> np.ndarray:
         """Return a cluster for each sample, by k-means in the feature space of the mean kernel."""
         mean_kernel = bank.combine(np.full(bank.n_kernels, 1.0 / bank.n_kernels))
         return kernel_k_means(mean_kernel, weights, n_clusters, _K_MEANS_STARTS, rng)
 
-    def plain_kernel(self, kernels: Sequence[Kernel], make_bank: Callable[[], Bank | SpreadBank]) -> PlainKernel:
+    def plain_kernel(self, kernels: Sequence[Kernel], make_bank: Callable[[], Bank | RemoteBank]) -> PlainKernel:
         """Return the kernel by which samples are neighbors: the mean of those in their bank."""
         bank = make_bank()
         assert isinstance(bank, GramBank), "Only vectors have banks that do not hold their matrices."
@@ -209,7 +209,7 @@ class Vectors(Samples):
         return rows if np.isfinite(rows).all() else None
 
     def clusters(
-        self, bank: Bank | SpreadBank, weights: np.ndarray, n_clusters: int, rng: np.random.RandomState
+        self, bank: Bank | RemoteBank, weights: np.ndarray, n_clusters: int, rng: np.random.RandomState
     ) -> np.ndarray:
         """Return a cluster for each row, by k-means."""
         # Merging equal rows makes a weight of two and two equal rows the same problem.
@@ -220,7 +220,7 @@ class Vectors(Samples):
         k_means = KMeans(n_clusters, n_init=_K_MEANS_STARTS, random_state=rng).fit(rows, sample_weight=totals)
         return k_means.labels_[number].astype(np.int64)
 
-    def plain_kernel(self, kernels: Sequence[Kernel], make_bank: Callable[[], Bank | SpreadBank]) -> PlainKernel:
+    def plain_kernel(self, kernels: Sequence[Kernel], make_bank: Callable[[], Bank | RemoteBank]) -> PlainKernel:
         """Return the Gaussian kernel by which rows are neighbors, whatever kernels their hash functions have."""
         return RowsPlain(balance_columns(self.values, kernels))
 
@@ -520,7 +520,7 @@ class Expansion:
 
     def scores(self, samples: Samples) -> np.ndarray:
         """Return f_b(x), shape (n_samples, n_bits)."""
-        return shared("expansion", (samples.kind, samples.values, *self._functions), partial(self._compute, samples))
+        return cached("expansion", (samples.kind, samples.values, *self._functions), partial(self._compute, samples))
 
     def _compute(self, samples: Samples) -> np.ndarray:
         scores = samples.expand(self.kernels, self.support, self.kept, self.weights, self.coefficients)

@@ -31,7 +31,7 @@ from ...codes.codebook import Codebook
 from ...codes.codewords import random_codewords, separated_codewords
 from ...exceptions import InputError, InputWarning
 from ...learning.graphs.neighbor_graph import NeighborGraph
-from ...learning.kernels.banks import Bank, MemoryPlan, SpreadBank
+from ...learning.kernels.banks import Bank, MemoryPlan, RemoteBank
 from ...learning.kernels.choice import KernelsLike, fit_kernels
 from ...learning.kernels.kernel import Kernel
 from ...learning.kernels.views import ViewsLike, check_views, describe_views
@@ -337,7 +337,7 @@ def warn_about_length(n_codewords: int, n_bits: int) -> None:
 
 def fit_bank(
     settings: Settings, kernels: str | Sequence[Kernel], training: TrainingSet
-) -> tuple[list[Kernel], Bank | SpreadBank]:
+) -> tuple[list[Kernel], Bank | RemoteBank]:
     """Return fitted kernels, none if they are precomputed, and the bank that evaluates them between training rows.
 
     Where an engine runs the tasks of a fit, the bank is there.
@@ -351,7 +351,7 @@ def fit_bank(
     plan, engine = MemoryPlan(settings.max_memory, settings.n_jobs, in_float64), current_engine()
     if engine is None:
         return fitted, training.samples.bank(fitted, plan)
-    return fitted, SpreadBank(engine, engine.place(_make_bank, training.samples, fitted, plan))
+    return fitted, RemoteBank(engine, engine.submit(_make_bank, training.samples, fitted, plan))
 
 
 def _make_bank(samples: Samples, kernels: list[Kernel], plan: MemoryPlan) -> Bank:
@@ -361,7 +361,7 @@ def _make_bank(samples: Samples, kernels: list[Kernel], plan: MemoryPlan) -> Ban
 def consult_graph(
     settings: Settings,
     training: TrainingSet,
-    bank: Bank | SpreadBank,
+    bank: Bank | RemoteBank,
     graph: NeighborGraph | None,
     rng: np.random.RandomState,
 ) -> TrainingSet:
@@ -383,7 +383,7 @@ def _draw_seed(rng: np.random.RandomState) -> int:
 def choose_start(
     settings: Settings,
     training: TrainingSet,
-    bank: Bank | SpreadBank,
+    bank: Bank | RemoteBank,
     rng: np.random.RandomState,
 ) -> Start:
     """Return where the descent starts: codewords, kernel weights and assignments."""
@@ -395,7 +395,7 @@ def choose_start(
     return Start(codewords, _first_assignments(training, bank, rng), weights)
 
 
-def _first_assignments(training: TrainingSet, bank: Bank | SpreadBank, rng: np.random.RandomState) -> np.ndarray:
+def _first_assignments(training: TrainingSet, bank: Bank | RemoteBank, rng: np.random.RandomState) -> np.ndarray:
     """Return a codeword index for each row: given, that of its label, or a cluster."""
     labels, n_codewords = training.labels, len(training.classes)
     if training.guess is not None:
@@ -411,7 +411,7 @@ def _first_assignments(training: TrainingSet, bank: Bank | SpreadBank, rng: np.r
 def descend(
     settings: Settings,
     training: TrainingSet,
-    bank: Bank | SpreadBank,
+    bank: Bank | RemoteBank,
     start: Start,
 ) -> Solution:
     """Return the solution of the block descent."""
@@ -433,7 +433,7 @@ def descend(
             keep_clusters=settings.keep_clusters,
             max_iter=settings.max_iter,
             tol=settings.tol,
-            map=SpreadBank.map if isinstance(bank, SpreadBank) else on_threads(settings.n_jobs),
+            map=RemoteBank.map if isinstance(bank, RemoteBank) else on_threads(settings.n_jobs),
             on_progress=on_progress,
         )
         return BlockDescent(problem).run(start)

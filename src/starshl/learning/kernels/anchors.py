@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 from sklearn.cluster import kmeans_plusplus
 from sklearn.utils.validation import check_random_state
 
-from ..._common.shared_work import can_share, shared
+from ..._common.result_cache import cached, can_cache
 from ..._common.threads import single_threaded_blas, tiles
 from ..._common.validation import Seed, check_choice, check_integer, check_number
 from ..linalg import fill_by_tiles, nearest_rows, squared_distances
@@ -138,7 +138,7 @@ def gaussian_features(X: np.ndarray, anchors: np.ndarray, scale: float) -> np.nd
         return np.exp(features, out=features)
 
     arguments = (X, anchors, scale)
-    return shared("gaussian features", arguments, lambda: fill_by_tiles(len(X), len(anchors), X.dtype, of))
+    return cached("gaussian features", arguments, lambda: fill_by_tiles(len(X), len(anchors), X.dtype, of))
 
 
 def gaussian_expansion(
@@ -158,7 +158,7 @@ def gaussian_expansion(
     """
     columns = np.asarray(coefficients, dtype=X.dtype).T
     # Tile by tile they are the same numbers.
-    at_once = can_share(len(X) * len(anchors) * X.itemsize)
+    at_once = can_cache(len(X) * len(anchors) * X.itemsize)
     features = gaussian_features(X, anchors, scale) if at_once else None
 
     def of(tile: slice) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from joblib import effective_n_jobs
 
-from ..._common.engine import Engine, place_value
+from ..._common.engine import Engine, scatter
 from ..._common.memory import Scratch
 from ..._common.platform import available_bytes
 from ..._common.threads import run_all, single_threaded_blas, tiles
@@ -243,40 +243,40 @@ def _require_grams(samples: np.ndarray, n_kernels: int, budget: float) -> None:
         )
 
 
-# SpreadBank: a bank that lives where an engine runs its tasks, and is asked from here.
+# RemoteBank: a bank that lives where an engine runs its tasks, and is asked from here.
 
 PART_ROWS = 1536  # a multiple of the tiles of all banks, so that parts change no byte
 
 
-class SpreadBank:
+class RemoteBank:
     """The kernels between all training rows; see :class:`starshl.learning.kernels.GramBank` for what solvers ask of it.
 
     Parameters
     ----------
     engine : Engine
-    placed : handle of a bank
+    handle : handle of a bank
     """
 
-    def __init__(self, engine: Engine, placed: Any):
-        self.engine, self.placed = engine, placed
-        self.n_rows, self.n_kernels, self.dtype = engine.fetch(engine.place(_facts, placed))
+    def __init__(self, engine: Engine, handle: Any):
+        self.engine, self.handle = engine, handle
+        self.n_rows, self.n_kernels, self.dtype = engine.fetch(engine.submit(_shape_and_dtype, handle))
         self.scratch = Scratch()
 
     def combine(self, weights: np.ndarray, rows: np.ndarray | None = None, out: np.ndarray | None = None) -> np.ndarray:
         """Return sum_m weights[m] K_m over all rows, or over the rows given in rising order."""
-        combined: np.ndarray = self.engine.fetch(self.engine.place(_combined, self.placed, weights, rows))
+        combined: np.ndarray = self.engine.fetch(self.engine.submit(_combined, self.handle, weights, rows))
         if out is None:
             return combined
         out[:] = combined
         return out
 
-    def take(self, rows: np.ndarray) -> SpreadBank:
+    def take(self, rows: np.ndarray) -> RemoteBank:
         """Return a bank of some of the rows."""
-        return SpreadBank(self.engine, self.engine.place(_taken, self.placed, rows))
+        return RemoteBank(self.engine, self.engine.submit(_taken, self.handle, rows))
 
     def quadratic_forms(self, coefficients: np.ndarray) -> np.ndarray:
         """Return c' K_m c for every kernel, where c holds one coefficient per row."""
-        forms: np.ndarray = self.engine.fetch(self.engine.place(_quadratic_forms, self.placed, coefficients))
+        forms: np.ndarray = self.engine.fetch(self.engine.submit(_quadratic_forms, self.handle, coefficients))
         return forms
 
     def expand(self, coefficients: np.ndarray, accuracy: float = 0.0) -> np.ndarray:
@@ -284,8 +284,8 @@ class SpreadBank:
         # Laid out in memory as by other banks, because sums over it depend on that in their last bits.
         expansions = np.empty((self.n_kernels, self.n_rows, len(coefficients)))
         parts = tiles(self.n_rows, PART_ROWS)
-        shared = place_value(self.engine, coefficients)
-        for part, found in zip(parts, self.engine.map(_expanded, parts, self.placed, shared, accuracy), strict=True):
+        shared = scatter(self.engine, coefficients)
+        for part, found in zip(parts, self.engine.map(_expanded, parts, self.handle, shared, accuracy), strict=True):
             expansions[:, part] = found
         return expansions.transpose(2, 0, 1)
 
@@ -297,13 +297,13 @@ class SpreadBank:
         report: Callable[[], None] = lambda: None,
     ) -> Iterator[Any]:
         """Yield ``function(bank, task)`` for each task, computed where the bank is."""
-        shared = place_value(bank.engine, function)
-        for result in bank.engine.map(_called, tasks, shared, bank.placed):
+        shared = scatter(bank.engine, function)
+        for result in bank.engine.map(_called, tasks, shared, bank.handle):
             report()
             yield result
 
 
-def _facts(bank: Any) -> tuple[int, int, np.dtype]:
+def _shape_and_dtype(bank: Any) -> tuple[int, int, np.dtype]:
     return bank.n_rows, bank.n_kernels, bank.dtype
 
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse import coo_array, csr_array, issparse
 
-from ..._common.shared_work import note_saved, room_to_share, shared
+from ..._common.result_cache import cache_size, cached, note_saved
 from ..._common.threads import run_all, single_threaded_blas, tiles
 from ..._common.validation import Rows
 from ._distance_loops import (
@@ -155,7 +155,7 @@ class DistanceTiles:
         self.stored: np.ndarray | None = None
         if stored:
             # In a tuple, because loops would be compiled once more for an array that may not be written to.
-            (self.stored,) = shared("distance tiles", rows, lambda: (self._compute_all(n_jobs),), _bytes_of)
+            (self.stored,) = cached("distance tiles", rows, lambda: (self._compute_all(n_jobs),), _bytes_of)
 
     @staticmethod
     def stored_bytes(n_rows: int, itemsize: int) -> int:
@@ -232,13 +232,13 @@ def _is_block(rows: np.ndarray, block: slice) -> bool:
     return len(rows) == block.stop - block.start and rows[0] == block.start and rows[-1] == block.stop - 1
 
 
-# KeptDistances: squared distances between fixed samples and support rows, kept for the next functions.
+# DistanceCache: squared distances between fixed samples and support rows, kept for the next functions.
 
-_LARGEST_SHARE = 0.75  # of the memory for shared work
-_NOT_KEPT = -1
+_LARGEST_SHARE = 0.75  # of the result cache
+_NOT_CACHED = -1
 
 
-class KeptDistances:
+class DistanceCache:
     """Distances between whole tiles of samples and whole pieces of support rows.
 
     BLAS rounds the same way wherever a row is in a product of two matrices of the same shapes, so distances from here
@@ -262,19 +262,19 @@ class KeptDistances:
         self.max_pieces = int(max_bytes // (n_tiles * tile * piece * samples.itemsize))
         self.pieces: list[np.ndarray] = []
         self.seconds_per_row = 0.0
-        self._places: dict[bytes, int] = {}
+        self._columns: dict[bytes, int] = {}
 
     @classmethod
-    def shared_for(cls, samples: np.ndarray, support: np.ndarray, tile: int, piece: int) -> KeptDistances | None:
-        """Return what is shared for these samples; None outside of shared work, or if there is nothing to be kept."""
+    def for_samples(cls, samples: np.ndarray, support: np.ndarray, tile: int, piece: int) -> DistanceCache | None:
+        """Return the cache of these samples; None where results are not cached, or if there is nothing to cache."""
         if sparse.issparse(samples) or sparse.issparse(support):
             return None  # rows are found by their bytes, which sparse ones do not have
-        max_bytes = _LARGEST_SHARE * room_to_share()
+        max_bytes = _LARGEST_SHARE * cache_size()
         whole_bytes = len(samples) // tile * tile * piece * samples.itemsize
         if len(support) < piece or not 0 < whole_bytes <= max_bytes:
             return None
         make = partial(cls, samples, tile, piece, max_bytes)
-        return shared("kept distances", (samples, tile, piece), make, lambda kept: kept.n_bytes, always=True)
+        return cached("kept distances", (samples, tile, piece), make, lambda kept: kept.n_bytes, always=True)
 
     @property
     def n_bytes(self) -> int:
@@ -284,15 +284,15 @@ class KeptDistances:
     def find(self, support: np.ndarray) -> np.ndarray:
         """Return where the distances to each support row are kept, computed if they are not; -1 without room."""
         keys = [row.tobytes() for row in np.ascontiguousarray(support)]
-        unknown = [number for number, key in enumerate(keys) if key not in self._places]
+        unknown = [number for number, key in enumerate(keys) if key not in self._columns]
         room = (self.max_pieces - len(self.pieces)) * self.piece
         note_saved(self.seconds_per_row * (len(keys) - len(unknown)))
         for start in range(0, min(len(unknown), room), self.piece):
             chosen = unknown[start : start + self.piece]
             first = len(self.pieces) * self.piece
             self._add(support[chosen])
-            self._places |= {keys[number]: first + offset for offset, number in enumerate(chosen)}
-        return np.array([self._places.get(key, _NOT_KEPT) for key in keys], dtype=np.int64)
+            self._columns |= {keys[number]: first + offset for offset, number in enumerate(chosen)}
+        return np.array([self._columns.get(key, _NOT_CACHED) for key in keys], dtype=np.int64)
 
     def _add(self, rows: np.ndarray) -> None:
         """Keep one more piece; if there are too few rows, it is filled up with zeros."""
@@ -314,7 +314,7 @@ class KeptDistances:
     def between(self, block: slice, places: np.ndarray) -> np.ndarray | None:
         """Return the distances between a tile of samples and a piece of support rows; None if they are not kept."""
         is_whole = block.stop - block.start == self.tile and len(places) == self.piece
-        if not is_whole or (places == _NOT_KEPT).any():
+        if not is_whole or (places == _NOT_CACHED).any():
             return None
         out = np.empty((self.tile, self.piece), dtype=self.samples.dtype)
         numbers, offsets = np.divmod(places, self.piece)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._common.threads import run_all, single_threaded_blas, tiles
 from ..._common.validation import Rows
-from .distances import KeptDistances, PairTable, squared_distances, squared_norms
+from .distances import DistanceCache, PairTable, squared_distances, squared_norms
 from .kernel import Kernel, checked_block
 from .mixture import KernelMix, MixtureTo
 from .vectors import VectorKernel
@@ -130,7 +130,7 @@ def _fused_expansion(
     norms = squared_norms(support)
     scales = mix.scales(support, norms)
     columns = columns[mix.order]
-    kept = KeptDistances.shared_for(samples, support, QUERY_TILE, SUPPORT_TILE)
+    kept = DistanceCache.for_samples(samples, support, QUERY_TILE, SUPPORT_TILE)
     places = None if kept is None else kept.find(support)
 
     def distances(rows: slice, piece: slice, own_norms: np.ndarray) -> np.ndarray:

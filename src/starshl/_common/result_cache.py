@@ -1,8 +1,8 @@
 """Results that several fits have in common, computed once within a block.
 
 The same rows are often learned from many times, at nine code lengths for example, and kernels between them are the same
-every time. Functions whose result depends on nothing but their arguments offer it with :func:`shared`; inside of
-:func:`sharing_work` a second call with equal arguments gets the result of the first, so no number changes.
+every time. Functions whose result depends on nothing but their arguments pass it to :func:`cached`; inside of
+:func:`caching_results` a second call with equal arguments gets the result of the first, so no number changes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAX_BYTES = 4 << 30
 _MIN_SECONDS = 0.02  # what is quicker to compute is not worth its memory
 
 
-class SharedWork:
+class ResultCache:
     """Results by the digest of their arguments; the one not asked for longest goes first if they take too much memory.
 
     ``seconds_saved`` counts what results that were found here took when they were computed.
@@ -38,7 +38,7 @@ class SharedWork:
         """Forget all results."""
         self._results.clear()
 
-    def take(
+    def get(
         self, key: bytes, compute: Callable[[], Result], size_of: Callable[[Result], int], *, always: bool = False
     ) -> Result:
         """Return a result, computed if it is not here; ``always`` keeps it even if that was quick."""
@@ -66,20 +66,20 @@ class SharedWork:
         self._results[key] = result, seconds, size_of
 
 
-_ACTIVE: ContextVar[SharedWork | None] = ContextVar("shared work", default=None)
+_ACTIVE: ContextVar[ResultCache | None] = ContextVar("result cache", default=None)
 
 
 @contextmanager
-def sharing_work(work: SharedWork) -> Iterator[None]:
-    """Share results among all calls within the block."""
-    token = _ACTIVE.set(work)
+def caching_results(cache: ResultCache) -> Iterator[None]:
+    """Cache the results of all calls within the block."""
+    token = _ACTIVE.set(cache)
     try:
         yield
     finally:
         _ACTIVE.reset(token)
 
 
-def shared(
+def cached(
     name: str,
     arguments: object,
     compute: Callable[[], Result],
@@ -89,49 +89,49 @@ def shared(
 ) -> Result:
     """Return ``compute()``, or what it returned before for the same name and equal arguments.
 
-    Outside of :func:`sharing_work`, and for arguments that cannot be pickled, it is always computed. ``size_of`` says
-    how many bytes a result takes. What is computed quickly is kept only with ``always``, for results that themselves
-    keep what they compute later. Nobody may change a result; arrays refuse it.
+    Outside of :func:`caching_results`, and for arguments that cannot be pickled, it is always computed. ``size_of``
+    says how many bytes a result takes. What is computed quickly is kept only with ``always``, for results that
+    themselves keep what they compute later. Nobody may change a result; arrays refuse it.
 
     Examples
     --------
-    >>> with sharing_work(SharedWork()):
-    ...     first = shared("square", 3, lambda: time.sleep(0.03) or 9)
-    ...     second = shared("square", 3, lambda: "not computed")
+    >>> with caching_results(ResultCache()):
+    ...     first = cached("square", 3, lambda: time.sleep(0.03) or 9)
+    ...     second = cached("square", 3, lambda: "not computed")
     >>> first, second
     (9, 9)
     """
-    work = _ACTIVE.get()
-    if work is None:
+    cache = _ACTIVE.get()
+    if cache is None:
         return compute()
     try:
         key = _digest(name, arguments)
     except (AttributeError, TypeError, pickle.PicklingError):
         return compute()
-    return work.take(key, compute, size_of, always=always)
+    return cache.get(key, compute, size_of, always=always)
 
 
-def can_share(n_bytes: int) -> bool:
+def can_cache(n_bytes: int) -> bool:
     """Tell whether a result of this size would be kept: some are too large to be made without need."""
-    return _ACTIVE.get() is not None and n_bytes <= room_to_share()
+    return _ACTIVE.get() is not None and n_bytes <= cache_size()
 
 
-def room_to_share() -> int:
-    """Return how many bytes of results are kept, 0 outside of :func:`sharing_work`."""
-    work = _ACTIVE.get()
-    return 0 if work is None else work.max_bytes
+def cache_size() -> int:
+    """Return how many bytes of results are kept, 0 outside of :func:`caching_results`."""
+    cache = _ACTIVE.get()
+    return 0 if cache is None else cache.max_bytes
 
 
 def note_saved(seconds: float) -> None:
-    """Count seconds that a shared result saved by what it keeps itself."""
-    if (work := _ACTIVE.get()) is not None:
-        work.seconds_saved += seconds
+    """Count seconds that a cached result saved by what it caches itself."""
+    if (cache := _ACTIVE.get()) is not None:
+        cache.seconds_saved += seconds
 
 
 def seconds_saved() -> float:
-    """Return how long the results that were shared so far took when they were computed."""
-    work = _ACTIVE.get()
-    return 0.0 if work is None else work.seconds_saved
+    """Return how long the results found in the cache so far took when they were computed."""
+    cache = _ACTIVE.get()
+    return 0.0 if cache is None else cache.seconds_saved
 
 
 def _digest(name: str, arguments: object) -> bytes:
