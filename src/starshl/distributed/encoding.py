@@ -30,7 +30,7 @@ from ..hashers.fitting import BLOCK_ROWS, encode_blocks
 from .code_folder import CodeFolder
 from .engine import DaskEngine, connected
 
-# Codes of rows that are read block by block.
+PARTITION_ROWS = 8 * BLOCK_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +47,6 @@ def encode_partition(task: PartitionTask, hasher: BaseHasher, rows: JoinedRows, 
     part = rows.parts[task.partition.part]
     numbers = np.arange(task.partition.start, task.partition.stop)
     return encode_blocks(hasher, part, numbers, task.labels, database=database).packed
-
-
-PARTITION_ROWS = 8 * BLOCK_ROWS
 
 
 def encode(

@@ -18,8 +18,6 @@ from ..index.memory import FlatIndex
 from .code_folder import load_codes, read_manifest
 from .engine import DaskEngine
 
-# Answers of several shards as one: by distance, then by id.
-
 
 def merged_neighbors(answers: Sequence[Neighbors], n_queries: int, k: int) -> Neighbors:
     """Return the k nearest of what shards found, each its own k nearest.

@@ -1,4 +1,4 @@
-"""Rows centered and, where there are many features, reduced to principal components."""
+"""What several baselines share: rows centered and reduced to principal components, and weighted Hamming distances."""
 
 from __future__ import annotations
 
@@ -44,9 +44,6 @@ def principal_rows(X: np.ndarray, n_components: int) -> CenteredRows:
     with single_threaded_blas():
         intercept = -(axes @ mean)
     return CenteredRows(project(X.astype(np.float64), axes, intercept), axes, mean)
-
-
-# Weighted Hamming distances, for methods that learn how much each bit counts.
 
 
 class WeightedBits:

@@ -202,9 +202,6 @@ def canonical_directions(X: np.ndarray, classes: np.ndarray, regularization: flo
     return positive_peaks(correlations[:n_kept, None] * directions[:n_kept])
 
 
-# PCA-RR: signs of randomly rotated principal components (Gong and Lazebnik 2011).
-
-
 class RandomRotation(LinearHasher):
     r"""Rotate the n_bits principal components at random, so that all bits carry the same amount, and take signs.
 

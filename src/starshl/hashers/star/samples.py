@@ -405,8 +405,6 @@ def _read_precomputed(estimator: KernelHasher, X: SamplesLike, fitting: bool) ->
     return samples
 
 
-# StoredVectors: many rows of numbers that are read block by block, from memory or from a file.
-
 _BLOCK_ROWS = 4096  # 32 MB if a row has 2,000 float32 numbers
 
 

@@ -39,8 +39,6 @@ from .star_training import (
 )
 from .storage import check_star_shl
 
-# What a finished descent teaches a StarSHL, and what tells its clusters from those of other fits.
-
 
 def learned_by_descent(solution: Solution, rows: np.ndarray, n_rows: int) -> dict[str, Any]:
     """Return the learned attributes of a StarSHL that a descent over some of its ``n_rows`` training rows gives."""

@@ -19,8 +19,6 @@ from ...learning.kernels.kernel import CallableKernel, Kernel, is_built_in
 from ...learning.kernels.views import OnColumns, view_columns
 from .samples import SAMPLE_TYPES, Precomputed, SparseVectors, take_sparse
 
-# What a finished descent teaches a StarSHL, and what tells its clusters from those of other fits.
-
 
 def digest_of_fit(state: Mapping[str, Any]) -> str:
     """Return a digest of a fit without labels: the numbers of its clusters mean nothing elsewhere."""

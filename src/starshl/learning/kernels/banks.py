@@ -1,4 +1,4 @@
-"""GramBank: every kernel between all training rows, stored."""
+"""Kernel banks: the kernels of a fit between all its rows, stored, computed from distances, or held elsewhere."""
 
 from __future__ import annotations
 
@@ -113,9 +113,6 @@ def compute_grams(kernels: Sequence[Kernel], samples: np.ndarray, n_jobs: int | 
             if not isinstance(kernel, VectorKernel):
                 gram[:] = checked_block(kernel, kernel.gram(samples), n_samples, n_samples)
     return grams
-
-
-# ColumnBank: kernels that read different columns, one bank for each set of columns.
 
 
 class ColumnBank:
@@ -242,8 +239,6 @@ def _require_grams(samples: np.ndarray, n_kernels: int, budget: float) -> None:
             "or, for vectors, the built-in kernels, which need not be stored."
         )
 
-
-# RemoteBank: a bank that lives where an engine runs its tasks, and is asked from here.
 
 PART_ROWS = 1536  # a multiple of the tiles of all banks, so that parts change no byte
 

@@ -1,4 +1,4 @@
-"""Squared distances between all training rows, in square tiles on and above the diagonal."""
+"""Squared distances between rows: of two blocks, of all training rows in tiles, cached, and sparse for close pairs."""
 
 from __future__ import annotations
 
@@ -24,8 +24,6 @@ from ._distance_loops import (
     tile_number,
     turn_into_distances,
 )
-
-# Rows of numbers, dense or sparse: the products and norms from which kernels on vectors are computed.
 
 
 def as_floats(rows: ArrayLike | Rows) -> Rows:
@@ -78,8 +76,6 @@ def _sortable_bytes(rows: np.ndarray) -> np.ndarray:
         bits.byteswap(inplace=True)
     return bits.view(np.dtype((np.void, rows.shape[1] * bits.itemsize))).ravel()
 
-
-# Inner products and squared distances between two blocks of rows.
 
 # Below this share of |a|^2 + |b|^2 a squared distance has lost its digits to cancellation.
 _CANCELLATION = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
@@ -231,8 +227,6 @@ def _is_block(rows: np.ndarray, block: slice) -> bool:
     """Tell whether the rows, in rising order, are just those of a block."""
     return len(rows) == block.stop - block.start and rows[0] == block.start and rows[-1] == block.stop - 1
 
-
-# DistanceCache: squared distances between fixed samples and support rows, kept for the next functions.
 
 _LARGEST_SHARE = 0.75  # of the result cache
 _NOT_CACHED = -1

@@ -167,8 +167,6 @@ def _squarings(rates: list[float]) -> np.ndarray:
     return steps
 
 
-# MixtureTo: one weighted sum of kernels between any rows and fixed ones.
-
 _PIECE = 512  # fixed rows that others meet in one pass of the compiled loops
 
 

@@ -1,4 +1,4 @@
-"""Kernels that read some columns of their rows, and lists of them grouped by the columns they read."""
+"""Kernels that read some columns of their rows, and views: named columns of one matrix, each with its own kernels."""
 
 from __future__ import annotations
 
@@ -192,8 +192,6 @@ def view_scales(kernels: Sequence[Kernel], weights: np.ndarray, rows: np.ndarray
         squared[columns] += np.square(scales) * max(share, 0.0) / median_distance(group.read(rows)) ** 2
     return np.sqrt(squared)
 
-
-# Views: named columns of one matrix, each with its own kernels.
 
 Columns: TypeAlias = slice | Sequence[int] | Sequence[str] | ArrayLike
 """What users pass as the columns of a view: a slice, their numbers, or their names if X is a table with names."""

@@ -1,4 +1,4 @@
-"""The mutable working state of a descent; nobody outside the descent sees it."""
+"""What a descent starts from, works on and returns, and what it asks of kernel banks, SVM solvers and task maps."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ import numpy as np
 from ..._common.memory import Scratch
 from ..._common.threads import run_all
 from .svm import DualSolution
-
-# Where a descent starts and what it returns.
 
 
 @dataclass(frozen=True, slots=True)

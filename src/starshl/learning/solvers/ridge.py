@@ -125,8 +125,6 @@ def _ridged_factor(matrix: np.ndarray, ridge: float) -> tuple[np.ndarray, bool]:
     return cho_factor(matrix, overwrite_a=True, check_finite=False)
 
 
-# RidgeFactor: solves with a kernel matrix plus a ridge, and the diagonal of its inverse.
-
 # Share of the mean diagonal. Below it, float32 factors of kernel matrices fail or lose their last digits.
 # Tests replace it to see what happens when they fail.
 SMALLEST_FLOAT32_RIDGE = 1e-5
