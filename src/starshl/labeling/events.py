@@ -75,10 +75,10 @@ def read_event(text: str) -> Event:
         ) from error
 
 
-def open_events(events: Sequence[Event]) -> list[tuple[int, Answer | Skip]]:
+def active_events(events: Sequence[Event]) -> list[tuple[int, Answer | Skip]]:
     """Return the answers and skips that were not undone, with their numbers.
 
-    >>> open_events([Skip([1]), Skip([2]), Undo(1)])
+    >>> active_events([Skip([1]), Skip([2]), Undo(1)])
     [(0, Skip(ids=[1]))]
     """
     undone = {event.number for event in events if isinstance(event, Undo)}

@@ -18,7 +18,18 @@ from ..index.base import check_ids
 from .active_learning import Proposal, choose_at_random, choose_informative, predict_labels
 from .background import CodesState, Follower, Run
 from .codes import CodesTask, InProcessLearner, Learner, SubprocessLearner, store_codes, with_preparation_of
-from .events import JOURNAL, Answer, CurvePoint, Event, Skip, Undo, agreement_curve, event_text, open_events, read_event
+from .events import (
+    JOURNAL,
+    Answer,
+    CurvePoint,
+    Event,
+    Skip,
+    Undo,
+    active_events,
+    agreement_curve,
+    event_text,
+    read_event,
+)
 from .items import LessonItems, Progress
 from .revision import (
     ItemMap,
@@ -50,12 +61,12 @@ class Lesson:
         Keeps vectors, and is open for writing.
     follow : bool, default=False
         Let the codes follow in the background: after each change of the labels, a hybrid hasher is fitted to the given
-        and guessed labels, and replaces the hasher of the collection. See :meth:`refit`.
+        and predicted labels, and replaces the hasher of the collection. See :meth:`refit`.
     n_jobs : int, default=None
         Threads for finding neighbors.
     progress : callable (stage, done, total), default=None
         Called with how far along the preparation is.
-    changing : callable, default=None
+    run_exclusively : callable, default=None
         Called with a function that changes the codes of the collection, and calls it when nothing else is written; for
         a service whose changes take turns. It is called at once if None.
     in_subprocess : bool, default=False
@@ -89,7 +100,7 @@ class Lesson:
         follow: bool = False,
         n_jobs: int | None = None,
         progress: Progress | None = None,
-        changing: Callable[[Callable[[], None]], None] | None = None,
+        run_exclusively: Callable[[Callable[[], None]], None] | None = None,
         in_subprocess: bool = False,
     ) -> None:
         self.collection = collection
@@ -98,7 +109,7 @@ class Lesson:
         self.in_subprocess = in_subprocess
         self._lock = threading.RLock()
         self._ways: dict[int, str] = {}
-        self._changing = _at_once if changing is None else changing
+        self._run_exclusively = _at_once if run_exclusively is None else run_exclusively
         self._items = LessonItems.of(collection, n_jobs, progress or _silent)
         self._revision = self._read_revision(None)
         self._learner: Learner = (SubprocessLearner if in_subprocess else InProcessLearner)(self._items.rows)
@@ -161,10 +172,10 @@ class Lesson:
         started = time.perf_counter()
         with self._lock:
             revision = self._current()
-            opened = open_events(revision.events)
-            if not opened:
+            active = active_events(revision.events)
+            if not active:
                 return None
-            number, event = opened[-1]
+            number, event = active[-1]
             undo = Undo(number)
             # Items that were removed since then have nothing left to undo.
             is_here = np.isin(event.ids, self._items.ids)
@@ -228,7 +239,7 @@ class Lesson:
         Proposed items are harder than others, so the agreement is lower than the accuracy on all items. With
         ``only_random``, only items that were proposed at random are compared: see :meth:`propose`.
         """
-        answers = [event for _, event in open_events(self._current().events) if isinstance(event, Answer)]
+        answers = [event for _, event in active_events(self._current().events) if isinstance(event, Answer)]
         return agreement_curve(answers, only_random=only_random)
 
     def suspects(self, n: int = 20) -> list[Suspect]:
@@ -363,7 +374,7 @@ class Lesson:
                 store()
                 stored.append(True)
 
-        self._changing(store_if_current)
+        self._run_exclusively(store_if_current)
         return bool(stored)
 
 

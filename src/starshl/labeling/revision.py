@@ -10,7 +10,7 @@ import numpy as np
 
 from .._common.validation import Label
 from .active_learning import ClassProbabilities
-from .events import Answer, Event, Skip, open_events
+from .events import Answer, Event, Skip, active_events
 
 # Probability of another class from which a label is suspected. Proposed items lie between classes, where the other
 # labels often guess wrong, but seldom surely. A lower value finds more wrong labels and doubts more right ones.
@@ -128,7 +128,7 @@ class Revision:
             n_skipped=int(self.skipped.sum()),
             classes=counts,
             mean_confidence=float(self.estimate.confidences.mean()),
-            can_undo=bool(open_events(self.events)),
+            can_undo=bool(active_events(self.events)),
         )
 
     def suspects(self, ids: np.ndarray, n: int) -> list[Suspect]:
@@ -154,7 +154,7 @@ class Revision:
 
 def skipped_items(events: Sequence[Event], ids: np.ndarray) -> np.ndarray:
     """Return which items were skipped."""
-    skipped = [item for _, event in open_events(events) if isinstance(event, Skip) for item in event.ids]
+    skipped = [item for _, event in active_events(events) if isinstance(event, Skip) for item in event.ids]
     return np.isin(ids, np.array(skipped, np.int64))
 
 
@@ -173,6 +173,6 @@ def n_changed(before: Revision, after: Revision) -> int:
 def ordered_classes(events: Sequence[Event], names: np.ndarray) -> tuple[Label, ...]:
     """Return the classes of items in the order in which answers named them, then those from elsewhere."""
     present = set(names.tolist()) - {None}
-    answered = [event.label for _, event in open_events(events) if isinstance(event, Answer)]
+    answered = [event.label for _, event in active_events(events) if isinstance(event, Answer)]
     named = [label for label in dict.fromkeys(answered) if label in present]
     return (*named, *sorted(present - set(named), key=str))

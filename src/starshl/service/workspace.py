@@ -69,7 +69,7 @@ class Workspace:
         self.searcher.writer.check_writable()
         with self.searcher.opened() as collection:
             vectors = collection.vectors_state
-            lesson = Lesson(collection, progress=job.report, changing=self._change_codes, in_subprocess=True)
+            lesson = Lesson(collection, progress=job.report, run_exclusively=self._change_codes, in_subprocess=True)
             self.lesson_identity = _identity(collection)
         before, self._lesson, self._lesson_vectors = self._lesson, lesson, vectors
         if before is not None:
