@@ -139,6 +139,7 @@ def test_what_cannot_be_merged_is_refused(inline, tmp_path, digits):
         sharded.search(X)
     assert sharded.search(X, rescore=False) == [[], []]
     bare = ShardedCollection([tmp_path / "a"], None)
+    assert repr(bare) == f"ShardedCollection([{str(tmp_path / 'a')!r}])"
     with pytest.raises(ValueError, match="this collection keeps no vectors"):
         bare.search(X, metric="cosine")
     with pytest.raises(TypeError, match="searched with 'by_scores'"):

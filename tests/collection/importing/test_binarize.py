@@ -59,7 +59,7 @@ def test_labels_make_short_codes_more_precise_than_hyperplanes(digits, tmp_path)
     X, y = digits
     y = np.where(np.arange(600) % 3 == 0, -1, y)
     hasher = StarSHL(16, random_state=0)
-    result = binarize(tmp_path / "digits", X, y, hasher=hasher, metadata=[{"label": int(v)} for v in y])
+    result = binarize(X, tmp_path / "digits", y, hasher=hasher, metadata=[{"label": int(v)} for v in y])
     by_name = {one.name: one for one in result.methods}
     assert by_name["StarSHL"].precision_at_10 > by_name["LSHash"].precision_at_10 + 0.2
     with Collection(tmp_path / "digits", read_only=True) as collection:
@@ -95,7 +95,7 @@ def test_a_collection_is_there_complete_or_not_at_all(digits, tmp_path, monkeypa
         {"references": [1] * 600},
     ):
         with pytest.raises(ValueError, match=r"more than once|cannot be stored|references must hold"):
-            binarize(tmp_path / "new", X, hasher=LSHash(16), **wrong)
+            binarize(X, tmp_path / "new", hasher=LSHash(16), **wrong)
     assert fitted == []
     monkeypatch.undo()
 
@@ -104,7 +104,7 @@ def test_a_collection_is_there_complete_or_not_at_all(digits, tmp_path, monkeypa
 
     monkeypatch.setattr(Collection, "add", fail)
     with pytest.raises(OSError, match="disk is full"):
-        binarize(tmp_path / "new", X, hasher=LSHash(16))
+        binarize(X, tmp_path / "new", hasher=LSHash(16))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -211,7 +211,7 @@ def default_items(digits, tmp_path_factory):
     X, y = digits
     some = np.where(np.arange(600) % 2, y, -1)
     folder = tmp_path_factory.mktemp("items") / "digits"
-    return folder, some, binarize(folder, X, some, n_bits=[8, 16], n_queries=60)
+    return folder, some, binarize(X, folder, some, n_bits=[8, 16], n_queries=60)
 
 
 def test_by_default_a_search_finds_the_nearest_items_of_the_right_class(digits, default_items):
@@ -249,7 +249,7 @@ def test_all_lengths_are_measured_as_if_alone_and_the_choice_is_told(digits, def
 def test_lengths_may_come_as_an_array_and_a_hasher_is_measured_with_its_own_seed(digits, tmp_path):
     X, y = digits
     hasher = LSHash(8, random_state=3)
-    result = binarize(tmp_path / "items", X, y, hasher=hasher, n_bits=np.array([8, 24]), n_queries=60)
+    result = binarize(X, tmp_path / "items", y, hasher=hasher, n_bits=np.array([8, 24]), n_queries=60)
     by_seed = [compare(X, y, hasher=LSHash(8, random_state=seed), rivals=[], n_queries=60) for seed in (3, 0)]
     measured = [one.methods[1].precision_at_10 for one in by_seed]
     assert result.lengths[0].methods[0].precision_at_10 == measured[0] != measured[1]
@@ -310,7 +310,7 @@ def test_bad_input_is_refused_before_anything_is_fitted(digits, tmp_path):
         ((X[:9], y[:9]), "There are 9 rows; .* needs at least 11"),
     ):
         with pytest.raises((ValueError, TypeError), match=message):
-            binarize(tmp_path / "new", *wrong)
+            binarize(wrong[0], tmp_path / "new", *wrong[1:])
     assert list(tmp_path.iterdir()) == []
 
 
@@ -320,7 +320,7 @@ def test_news_embeddings_keep_their_classes_in_four_bytes(tmp_path):
     data = np.load(Path(os.environ["STARSHL_DATA"]) / "agnews_use512.npz")
     rows = np.random.default_rng(0).permutation(len(data["y"]))[:2500]
     X, y = data["X"][rows].astype(np.float32), data["y"][rows]
-    result = binarize(tmp_path / "news", X, y, hasher=StarSHL(32, random_state=0), n_queries=500)
+    result = binarize(X, tmp_path / "news", y, hasher=StarSHL(32, random_state=0), n_queries=500)
     exact, star = result.methods[:2]
     # Measured: 0.89 with 4 bytes per item, 0.83 with 2,048.
     assert star.precision_at_10 > exact.precision_at_10

@@ -107,8 +107,8 @@ def binarize(
     shown = _what_to_show(table, titles, pictures)
     with busy("fitting and comparing", progress):
         comparison = binarize_vectors(
-            folder,
             table.X,
+            folder,
             table.y,
             hasher=hasher,
             n_bits=lengths,

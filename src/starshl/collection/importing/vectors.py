@@ -81,9 +81,9 @@ def import_vectors(
 
 
 def binarize(
-    folder: str | os.PathLike[str],
     X: ArrayLike,
-    y: LabelsLike = None,
+    collection: str | os.PathLike[str],
+    labels: LabelsLike = None,
     *,
     hasher: BaseHasher | None = None,
     n_bits: int | Sequence[int] | None = None,
@@ -102,12 +102,11 @@ def binarize(
 
     Parameters
     ----------
-    folder : path
-        The new collection; it also holds the comparison, as ``comparison.html``, ``comparison.md`` and
-        ``comparison.json``.
     X : array of shape (n_items, n_features)
-    y : array of shape (n_items,), default=None
-        Labels; -1, NaN, None or empty text where there is none.
+    collection : path of the new collection
+        It also holds the comparison, as ``comparison.html``, ``comparison.md`` and ``comparison.json``.
+    labels : array of shape (n_items,), default=None
+        -1, NaN, None or empty text where there is none.
     hasher : BaseHasher, default=None
         Not fitted. None is HybridHasher if a row has a label. Without labels it is HybridHasher with clusters or ITQ,
         whichever measures better on held-out rows; ``choice`` of the result says why.
@@ -123,28 +122,28 @@ def binarize(
     feature_names : sequence of str, default=None
         Names of the columns of X, kept with the hasher, so that later tables may have them in any order.
     """
-    check_new(folder)
+    check_new(collection)
     # Before fitting, which may take hours.
     n_items = np.shape(X)[0]
     if ids is not None:
         ids = check_ids(ids, n_items)
     check_metadata(metadata, n_items)
     reference_texts(references, n_items)
-    label_texts(y, n_items)
-    split = hold_out(X, y, n_queries, random_state)
+    label_texts(labels, n_items)
+    split = hold_out(X, labels, n_queries, random_state)
     choice = choose_hasher(split, hasher, n_bits)
     comparison = compare_choice(split, choice)
     is_settled = len(choice.lengths) == 1
     chosen = choice.hasher if is_settled else at_length(choice.hasher, comparison.n_bits)
-    fitted = _fit(chosen, X, y, feature_names)
-    codes = codes_of_vectors(fitted, X, y)
-    with appearing_collection(folder, fitted) as collection:
+    fitted = _fit(chosen, X, labels, feature_names)
+    codes = codes_of_vectors(fitted, X, labels)
+    with appearing_collection(collection, fitted) as made:
         # The codes of labels follow from the labels, which are stored.
-        collection.add(codes=codes, labels=y, ids=ids, metadata=metadata, references=references)
-        write_atomically(collection.folder / "comparison.md", comparison.page().encode())
-        write_atomically(collection.folder / "comparison.json", json.dumps(comparison.as_dict(), indent=1).encode())
+        made.add(codes=codes, labels=labels, ids=ids, metadata=metadata, references=references)
+        write_atomically(made.folder / "comparison.md", comparison.page().encode())
+        write_atomically(made.folder / "comparison.json", json.dumps(comparison.as_dict(), indent=1).encode())
         titles = None if guess_picture_shape(split.X) else find_titles(metadata, references)
-        write_page(collection.folder / "comparison.html", comparison, split.X, titles=titles)
+        write_page(made.folder / "comparison.html", comparison, split.X, titles=titles)
     return comparison
 
 
