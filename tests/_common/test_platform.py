@@ -78,7 +78,7 @@ def test_windows_locks_a_byte_and_says_so_if_another_holds_it(tmp_path, monkeypa
 def test_a_folder_that_cannot_be_opened_is_locked_by_a_file_next_to_it(tmp_path, monkeypatch):
     folder = tmp_path / "codes"
     folder.mkdir()
-    monkeypatch.setattr(platform, "_open_folder", lambda folder: None)
+    monkeypatch.setattr(platform, "open_folder", lambda folder: None)
     handle = lock_folder(folder)
     with pytest.raises(BlockingIOError):
         lock_folder(folder)

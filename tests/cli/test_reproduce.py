@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from starshl.cli.reproduce import _time
+from starshl.cli.reproduce import duration_text
 from starshl.reproduction.records import RECORD_FORMAT
 from starshl.reproduction.report import default_summaries
 
@@ -223,4 +223,4 @@ def test_summaries_go_with_the_sources_in_a_clone_and_with_the_records_elsewhere
     ("seconds", "text"), [(0, "0 s"), (59.6, "1 min 00 s"), (61, "1 min 01 s"), (7260, "2 h 01 min")]
 )
 def test_time_left_is_told_in_words(seconds, text):
-    assert _time(seconds) == text
+    assert duration_text(seconds) == text

@@ -4,7 +4,7 @@ import pytest
 from starshl import NeighborGraph
 from starshl.labeling.active_learning import choose_informative, predict_labels
 from starshl.labeling.events import Answer, agreement_curve
-from starshl.labeling.items import _balanced
+from starshl.labeling.items import balanced_views
 from starshl.learning.graphs.diffusion import graph_scores, leading_eigenpairs, smooth_basis
 from starshl.learning.graphs.neighbor_graph import principal_coordinates
 from starshl.learning.graphs.plain_ridge import RowsPlain, scores_from_labeled
@@ -80,7 +80,7 @@ def test_a_batch_holds_no_copies(coordinates):
 
 def test_every_kind_of_features_counts_by_its_weight():
     rows = np.random.default_rng(0).standard_normal((50, 7)).astype(np.float32) * [1, 1, 1, 1, 9, 9, 9] + 3
-    balanced = _balanced(rows.astype(np.float32), {"pixels": slice(0, 4), "hog_2": slice(4, 7)})
+    balanced = balanced_views(rows.astype(np.float32), {"pixels": slice(0, 4), "hog_2": slice(4, 7)})
     np.testing.assert_allclose(balanced.mean(axis=0), 0, atol=1e-5)
     sizes = [np.sqrt(np.mean(np.sum(balanced[:, part] ** 2, axis=1))) for part in (slice(0, 4), slice(4, 7))]
     np.testing.assert_allclose(sizes, [0.3, 1.0], rtol=1e-4)

@@ -198,4 +198,4 @@ def test_workers_end_with_the_runs_however_these_end(tmp_path):
 @pytest.mark.parametrize(("free", "n_workers", "expected"), [(24, 1, 12), (24, 2, 6), (None, 2, 2), (24, 0, 12)])
 def test_workers_share_half_of_the_free_memory_for_what_runs_have_in_common(monkeypatch, free, n_workers, expected):
     monkeypatch.setattr(executor, "available_bytes", lambda: free and free << 30)
-    assert executor._bytes_to_share(n_workers) == expected << 30
+    assert executor.bytes_to_share(n_workers) == expected << 30

@@ -103,21 +103,17 @@ def test_a_data_set_that_cannot_be_had_is_left_out_and_named(monkeypatch, reason
     rng = np.random.default_rng(0)
     digits = Dataset("digits", rng.random((1797, 4)), np.arange(1797) % 10, None, tuple("0123456789"))
 
-    def get(name, progress):
+    def load(name):
         if name == "digits":
             return digits
         raise reason(f"no {name} here")
 
-    monkeypatch.setattr(planning.datasets, "get", get)
-    planning._loaded.cache_clear()
-    try:
-        plan = make_plan([figure("digits"), figure("usps")], bits=[8], methods=["lsh"], n_runs=1, quick=True)
-        assert plan.unavailable == {"usps": "no usps here"}
-        assert len(plan.runs) == 1
-        with pytest.raises(DatasetUnavailableError, match="no usps here"):  # nothing is left to be run
-            make_plan([figure("usps")], bits=[8], n_runs=1)
-    finally:
-        planning._loaded.cache_clear()
+    monkeypatch.setattr(planning, "load_dataset", load)
+    plan = make_plan([figure("digits"), figure("usps")], bits=[8], methods=["lsh"], n_runs=1, quick=True)
+    assert plan.unavailable == {"usps": "no usps here"}
+    assert len(plan.runs) == 1
+    with pytest.raises(DatasetUnavailableError, match="no usps here"):  # nothing is left to be run
+        make_plan([figure("usps")], bits=[8], n_runs=1)
 
 
 def test_a_plan_can_be_cut_to_some_data_sets():

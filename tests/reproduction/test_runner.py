@@ -33,8 +33,8 @@ from starshl.reproduction import (
 )
 from starshl.reproduction.runner import (
     Stopwatch,
-    _nearest_rows,
     labels_used,
+    nearest_rows,
     parameters_of,
     planned_key,
     versions,
@@ -246,7 +246,7 @@ def test_float_search_finds_what_a_neighbor_search_finds(data, n_jobs):
 def test_float_search_takes_equal_distances_in_row_order():
     rows = np.zeros((30, 2), np.float32)
     rows[7] = 1
-    assert _nearest_rows(np.ones((1, 2), np.float32), rows, 4, None).tolist() == [[7, 0, 1, 2]]
+    assert nearest_rows(np.ones((1, 2), np.float32), rows, 4, None).tolist() == [[7, 0, 1, 2]]
 
 
 def test_bad_settings_are_refused_before_anything_runs(data):

@@ -51,7 +51,7 @@ def sync_content(handle: int) -> None:
 
 def sync_folder(folder: str | os.PathLike[str]) -> None:
     """Flush the names in a folder to the disk: without it, a power cut may undo a renaming."""
-    if (handle := _open_folder(folder)) is None:
+    if (handle := open_folder(folder)) is None:
         return  # Windows writes names to its own journal
     try:
         os.fsync(handle)
@@ -70,7 +70,7 @@ def lock_file(path: str | os.PathLike[str]) -> int:
 
 def lock_folder(folder: Path) -> int:
     """Lock a folder like :func:`lock_file`; nothing appears in it."""
-    handle = _open_folder(folder)
+    handle = open_folder(folder)
     return lock_file(folder.with_name(f".{folder.name}.lock")) if handle is None else _locked(handle)
 
 
@@ -93,7 +93,7 @@ def _lock_first_byte(handle: int) -> None:
         raise BlockingIOError(error.errno, error.strerror) from error
 
 
-def _open_folder(folder: str | os.PathLike[str]) -> int | None:
+def open_folder(folder: str | os.PathLike[str]) -> int | None:
     """Return a handle of a folder, None where the system does not open folders."""
     return None if os.name == "nt" else os.open(folder, os.O_RDONLY)
 

@@ -395,7 +395,7 @@ def telling_progress() -> Iterator[Report]:
 
     if sys.stderr.isatty():
         with run_progress() as update:
-            yield lambda state: update(state.n_done, state.n_total, state.title, _time(state.seconds_left))
+            yield lambda state: update(state.n_done, state.n_total, state.title, duration_text(state.seconds_left))
     else:
         yield _lines()
 
@@ -408,13 +408,13 @@ def _lines() -> Report:
     def report(progress: Progress) -> None:
         if monotonic() - last[0] >= _SECONDS_BETWEEN_LINES or progress.n_done == progress.n_total:
             last[0] = monotonic()
-            left = _time(progress.seconds_left)
+            left = duration_text(progress.seconds_left)
             typer.echo(f"{progress.n_done}/{progress.n_total} runs, {left} left: {progress.title}", err=True)
 
     return report
 
 
-def _time(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"

@@ -152,7 +152,7 @@ class LessonItems:
         cache = ArrayCache(collection.folder, origin_of(ids, rows, _settings(views)))
         found = Neighborhood.read(cache, len(ids))
         if found is None:
-            found = Neighborhood.of_rows(_balanced(rows, views), n_jobs)
+            found = Neighborhood.of_rows(balanced_views(rows, views), n_jobs)
             found.store(cache)
         progress("finding neighbors", len(ids), len(ids))
         return cls(ids, rows, found.coordinates, found.graph, cache)
@@ -226,7 +226,7 @@ def _views(collection: Collection) -> Mapping[str, slice]:
     return getattr(last, "views", {})
 
 
-def _balanced(rows: np.ndarray, views: Mapping[str, slice]) -> np.ndarray:
+def balanced_views(rows: np.ndarray, views: Mapping[str, slice]) -> np.ndarray:
     """Return rows in which every kind of features is centered and counts by its weight, not by how many it has."""
     if not views or max(view.stop for view in views.values()) != rows.shape[1]:
         return rows

@@ -217,7 +217,7 @@ def _earlier(job: Job, folder: RecordFolder, summaries: SummaryFolder, outcome: 
 def _run_here(
     pending: Sequence[Job], folder: RecordFolder, n_workers: int
 ) -> Generator[tuple[Job, RunSummary, float], None, None]:
-    performer = _Performer(folder, _bytes_to_share(n_workers))
+    performer = _Performer(folder, bytes_to_share(n_workers))
     for job in itertools.chain.from_iterable(_grouped(pending)):
         start = time.perf_counter()
         summary = performer.run_and_save(job)
@@ -232,7 +232,7 @@ def _grouped(jobs: Sequence[Job]) -> list[list[Job]]:
     return list(groups.values())
 
 
-def _bytes_to_share(n_workers: int) -> int:
+def bytes_to_share(n_workers: int) -> int:
     """Return how much memory each worker may fill with what its runs have in common."""
     free = available_bytes()
     return int(_SHARED_BYTES_ELSEWHERE if free is None else _SHARED_MEMORY * free) // max(1, n_workers)
@@ -268,7 +268,7 @@ class _Performer:
 def _run_in_workers(
     pending: Sequence[Job], folder: RecordFolder, n_workers: int
 ) -> Generator[tuple[Job, RunSummary, float], None, None]:
-    queue, max_bytes = _grouped(pending), _bytes_to_share(n_workers)
+    queue, max_bytes = _grouped(pending), bytes_to_share(n_workers)
     workers = [_RunWorker(folder, max_bytes, queue) for _ in range(n_workers)]
     # Each thread waits for one process.
     with ThreadPoolExecutor(n_workers, thread_name_prefix="runs") as threads:

@@ -61,7 +61,7 @@ class PlannedRun:
             return run_float_search(data, chosen.key, n_neighbors=N_NEIGHBORS, n_jobs=1)
         if chosen.make is not None:
             return run_classifier(chosen.make, data, chosen.key, fit_on=chosen.fit_on, seed=seed)
-        sizes = _sizes(self.protocol, _loaded(self.protocol.dataset))
+        sizes = _sizes(self.protocol, load_dataset(self.protocol.dataset))
         return run(
             lambda n_bits, seed: chosen.build(n_bits, seed, sizes),
             data,
@@ -123,7 +123,7 @@ def make_plan(
             if data_sets is not None and protocol.dataset not in data_sets:
                 continue
             try:
-                dataset = _loaded(protocol.dataset)
+                dataset = load_dataset(protocol.dataset)
             except (ChecksumError, DatasetUnavailableError, DownloadError) as error:
                 unavailable[protocol.dataset] = str(error)
                 continue
@@ -192,11 +192,11 @@ def _sizes(protocol: Protocol, dataset: Dataset) -> Sizes:
 
 
 @lru_cache(maxsize=2)
-def _loaded(name: str) -> Dataset:
+def load_dataset(name: str) -> Dataset:
     return datasets.get(name, progress=True)
 
 
 @lru_cache(maxsize=1)
 def _cut(protocol: Protocol, number: int) -> SplitData:
-    dataset = _loaded(protocol.dataset)
+    dataset = load_dataset(protocol.dataset)
     return split_data(dataset, protocol.split(dataset, number), scaling=protocol.scaling)

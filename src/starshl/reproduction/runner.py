@@ -166,7 +166,7 @@ def run_float_search(data: SplitData, method: str, *, n_neighbors: int = 50, n_j
 
     def work(stage: Stage) -> tuple[dict[str, np.ndarray], int]:
         with stage("search"):
-            nearest = _nearest_rows(data.X_query, data.X_database, n_neighbors, n_jobs)
+            nearest = nearest_rows(data.X_query, data.X_database, n_neighbors, n_jobs)
         return {"neighbor_class": small(data.y_database)[nearest]}, 0
 
     return _recorded(work, _key_of(data, method, None, "none", 0, {"n_neighbors": n_neighbors}), data)
@@ -275,7 +275,7 @@ def _predictions(fitted: Any, data: SplitData, fit_on: str) -> dict[str, np.ndar
     return predictions
 
 
-def _nearest_rows(queries: np.ndarray, rows: np.ndarray, n_neighbors: int, n_jobs: int | None) -> np.ndarray:
+def nearest_rows(queries: np.ndarray, rows: np.ndarray, n_neighbors: int, n_jobs: int | None) -> np.ndarray:
     squared = np.einsum("ij,ij->i", rows, rows)
     nearest = np.empty((len(queries), n_neighbors), dtype=np.int64)
 

@@ -5,14 +5,21 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import load_digits
 
 from starshl.hashers.baselines import AnchorGraphHash
-from starshl.hashers.baselines.anchor_graph import _graph, _nearest_anchors, second_layer_thresholds, smooth_functions
+from starshl.hashers.baselines.anchor_graph import (
+    anchor_affinities,
+    nearest_anchors,
+    second_layer_thresholds,
+    smooth_functions,
+)
 
 X = load_digits().data[:400] / 16.0
 
 
 def graph(n_anchors=40, n_neighbors=3):
     hasher = AnchorGraphHash(4, n_anchors=n_anchors, n_neighbors=n_neighbors, random_state=0).fit(X)
-    return hasher, _graph(*_nearest_anchors(X, hasher.anchors_, n_neighbors), hasher.sigma_, len(hasher.anchors_))
+    return hasher, anchor_affinities(
+        *nearest_anchors(X, hasher.anchors_, n_neighbors), hasher.sigma_, len(hasher.anchors_)
+    )
 
 
 def test_graph_weights_are_the_gaussians_of_the_nearest_anchors():

@@ -4,7 +4,7 @@ from sklearn.datasets import load_digits, make_blobs
 
 from starshl.hashers.baselines import BRE
 from starshl.hashers.baselines._bre_loops import best_weight, flip, flip_costs, objective, sweep
-from starshl.hashers.baselines.bre import _kernel_distances, _random_partners, pair_graph
+from starshl.hashers.baselines.bre import kernel_distances, pair_graph, random_partners
 
 DIGITS, DIGIT_LABELS = (array[:300] for array in load_digits(return_X_y=True))
 
@@ -17,7 +17,7 @@ class Problem:
         X = rng.standard_normal((n_rows, 3))
         self.K = X @ X.T
         self.n_bits = n_bits
-        self.joined = _random_partners(n_rows, 0.3, np.random.RandomState(seed))
+        self.joined = random_partners(n_rows, 0.3, np.random.RandomState(seed))
         self.targets = rng.uniform(size=self.joined.shape[1])
         self.graph = pair_graph(self.joined, self.targets, n_rows)
         self.subsets = np.stack([rng.permutation(n_rows)[:n_support] for _ in range(n_bits)])
@@ -130,15 +130,15 @@ def test_mirrors_point_at_the_other_listing_of_each_pair():
 
 def test_target_distances_are_half_squared_distances_up_to_one():
     rows = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0]])
-    found = _kernel_distances(rows @ rows.T, np.array([[0, 0, 1], [1, 2, 2]]))
+    found = kernel_distances(rows @ rows.T, np.array([[0, 0, 1], [1, 2, 2]]))
     assert np.allclose(found, [0.5, 1.0, 0.5])
 
 
 def test_random_partners_are_others_in_the_wanted_number():
-    first, second = _random_partners(30, 0.1, np.random.RandomState(0))
+    first, second = random_partners(30, 0.1, np.random.RandomState(0))
     assert np.bincount(first).tolist() == [3] * 30
     assert not (first == second).any()
-    assert _random_partners(2, 0.05, np.random.RandomState(0)).tolist() == [[0, 1], [1, 0]]
+    assert random_partners(2, 0.05, np.random.RandomState(0)).tolist() == [[0, 1], [1, 0]]
 
 
 @pytest.mark.parametrize("variant", ["unsupervised", "supervised"])

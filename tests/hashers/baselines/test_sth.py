@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from starshl.exceptions import InputError
 from starshl.hashers.baselines import SelfTaughtHash
-from starshl.hashers.baselines.sth import _neighbor_graph, cut_near_median, laplacian_eigenmap
+from starshl.hashers.baselines.sth import cut_near_median, laplacian_eigenmap, neighbor_graph
 
 
 @pytest.fixture(scope="module")
@@ -21,15 +21,15 @@ def digits():
 def test_graph_holds_an_edge_where_either_row_is_near_the_other():
     X = np.array([[0.0], [1.0], [3.0], [7.0]])
     expected = np.array([[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 0, 1, 0]])
-    assert np.array_equal(_neighbor_graph(X, 1, "binary").toarray(), expected)
+    assert np.array_equal(neighbor_graph(X, 1, "binary").toarray(), expected)
     squared = np.array([1.0, 1.0, 4.0, 16.0])
-    heat = _neighbor_graph(X, 1, "heat").toarray()
+    heat = neighbor_graph(X, 1, "heat").toarray()
     assert np.allclose(heat[[0, 1, 2], [1, 2, 3]], np.exp(-squared[1:] / squared.mean()))
 
 
 def test_cosine_weights_are_the_cosines():
     X = np.random.default_rng(3).standard_normal((30, 4))
-    graph = _neighbor_graph(X, 3, "cosine").tocoo()
+    graph = neighbor_graph(X, 3, "cosine").tocoo()
     unit = X / np.linalg.norm(X, axis=1, keepdims=True)
     edges = graph.row != graph.col
     cosines = (unit @ unit.T)[graph.row[edges], graph.col[edges]]
@@ -39,7 +39,7 @@ def test_cosine_weights_are_the_cosines():
 @pytest.mark.parametrize("n_rows", [120, 900])
 def test_eigenmap_solves_the_generalized_problem_as_a_dense_solver_does(n_rows):
     X = np.random.default_rng(1).standard_normal((n_rows, 3))
-    graph = _neighbor_graph(X, 10, "heat")
+    graph = neighbor_graph(X, 10, "heat")
     values, vectors = laplacian_eigenmap(graph, 4, np.random.RandomState(0))
     W = graph.toarray()
     D = np.diag(W.sum(axis=1))

@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits
 from starshl.hashers import Pairs, pairs_from_labels
 from starshl.hashers.baselines import BoostSSC, ParamSensitiveHash
 from starshl.hashers.baselines._stumps import best_stump, ranked_features, separated_by_cuts
-from starshl.hashers.baselines.psh import _candidates, stump_rates
+from starshl.hashers.baselines.psh import candidate_stumps, stump_rates
 
 HASHERS = [BoostSSC, ParamSensitiveHash]
 
@@ -130,10 +130,10 @@ def test_candidates_are_the_best_of_each_feature():
     features = np.array([0, 0, 0, 1, 1, 2])
     missing = np.array([0.3, 0.0, 0.1, 0.5, 0.2, 0.9])
     none = np.zeros(6)
-    assert _candidates(features, missing, none, 2).tolist() == [1, 4]
-    assert _candidates(features, missing, none, 3).tolist() == [1, 4, 5]
-    assert _candidates(features, missing, none, 4).tolist() == [1, 2, 3, 4]
-    assert _candidates(features, missing, none, 9).tolist() == [0, 1, 2, 3, 4, 5]
+    assert candidate_stumps(features, missing, none, 2).tolist() == [1, 4]
+    assert candidate_stumps(features, missing, none, 3).tolist() == [1, 4, 5]
+    assert candidate_stumps(features, missing, none, 4).tolist() == [1, 2, 3, 4]
+    assert candidate_stumps(features, missing, none, 9).tolist() == [0, 1, 2, 3, 4, 5]
 
 
 def test_candidates_meet_the_shares_asked_for(digits):

@@ -14,7 +14,7 @@ import starshl
 from starshl import StarSHL
 from starshl.evaluation import precision_at
 from starshl.hashers.star import compression as moved_rows
-from starshl.hashers.star.compression import _gradients, choose_columns
+from starshl.hashers.star.compression import batch_gradients, choose_columns
 from starshl.learning.kernels import Gaussian, GraphGaussian, SpectrumKernel
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -305,7 +305,7 @@ def test_gradients_are_those_of_finite_differences():
         squared = ((points[:, None] - centers[None]) ** 2).sum(axis=2)
         return np.sum((np.exp(-np.exp(log_rate) * squared) @ coefficients + intercept - targets) ** 2) / 14
 
-    for position, gradient in enumerate(_gradients(points, targets, *found)):
+    for position, gradient in enumerate(batch_gradients(points, targets, *found)):
         for place in np.ndindex(np.shape(gradient)):
             sides = [[values.copy() for values in found] for _ in range(2)]
             for side, step in zip(sides, (1e-6, -1e-6), strict=True):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from starshl.learning.solvers.calibration import _Sums, fit_discriminant
+from starshl.learning.solvers.calibration import ScoreSums, fit_discriminant
 
 
 def masked_scores(n_per_class, seed=0):
@@ -28,7 +28,7 @@ def test_little_shrinkage_is_linear_discriminant_analysis():
     rng = np.random.default_rng(1)
     index = np.repeat(np.arange(3), 50)
     scores = np.eye(3)[index] + rng.standard_normal((150, 3)) @ rng.standard_normal((3, 3))
-    matrix, shift = _Sums.of(scores, index, np.ones(150)).discriminant(1e-9)
+    matrix, shift = ScoreSums.of(scores, index, np.ones(150)).discriminant(1e-9)
     expected = LinearDiscriminantAnalysis(solver="lsqr").fit(scores, index).decision_function(scores)
     reached = scores @ matrix + shift
     reached, expected = (values - values.mean(axis=1, keepdims=True) for values in (reached, expected))
@@ -37,7 +37,7 @@ def test_little_shrinkage_is_linear_discriminant_analysis():
 
 def test_nearly_full_shrinkage_keeps_the_order_of_the_scores():
     scores, index = masked_scores(20)
-    matrix, shift = _Sums.of(scores, index, np.ones(60)).discriminant(1 - 1e-9)
+    matrix, shift = ScoreSums.of(scores, index, np.ones(60)).discriminant(1 - 1e-9)
     assert np.array_equal((scores @ matrix + shift).argsort(axis=1), scores.argsort(axis=1))
 
 

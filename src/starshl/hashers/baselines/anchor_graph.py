@@ -115,12 +115,12 @@ class AnchorGraphHash(BaseHasher):
         drop_tol = check_number(self.drop_tol, "drop_tol", low=0.0)
         X = check_rows(self, X, fitting=True)
         anchors = choose_anchors(X, self.anchors, self.n_anchors, self.random_state)
-        columns, distances = _nearest_anchors(X, anchors, min(n_neighbors, len(anchors)))
+        columns, distances = nearest_anchors(X, anchors, min(n_neighbors, len(anchors)))
         if self.sigma is None:
             self.sigma_ = float(np.sqrt(distances[:, -1]).mean(dtype=np.float64)) or 1.0
         else:
             self.sigma_ = check_number(self.sigma, "sigma", low=0.0, strict=True)
-        Z = _graph(columns, distances, self.sigma_, len(anchors))
+        Z = anchor_affinities(columns, distances, self.sigma_, len(anchors))
         used = np.unique(columns)
         self.anchors_, self.n_neighbors_ = anchors[used], columns.shape[1]
         Z = Z[:, used]
@@ -161,8 +161,8 @@ class AnchorGraphHash(BaseHasher):
     def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return the smooth functions, then for two layers the distances to the second cuts."""
         X = check_rows(self, X, fitting=False)
-        columns, distances = _nearest_anchors(X, self.anchors_, self.n_neighbors_)
-        Z = _graph(columns, distances, self.sigma_, len(self.anchors_))
+        columns, distances = nearest_anchors(X, self.anchors_, self.n_neighbors_)
+        Z = anchor_affinities(columns, distances, self.sigma_, len(self.anchors_))
         first = (Z @ self.projections_).astype(X.dtype)
         if self.variant_ == "one_layer":
             return first
@@ -170,7 +170,7 @@ class AnchorGraphHash(BaseHasher):
         return np.hstack([first, np.where(signs_of(first) > 0, first - upper, lower - first)])
 
 
-def _nearest_anchors(X: np.ndarray, anchors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+def nearest_anchors(X: np.ndarray, anchors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the k nearest anchors of each row and the squared distances to them, both (n_samples, k)."""
 
     def of(tile: slice) -> np.ndarray:
@@ -182,7 +182,7 @@ def _nearest_anchors(X: np.ndarray, anchors: np.ndarray, k: int) -> tuple[np.nda
     return both[:, :k].astype(np.int64), both[:, k:]
 
 
-def _graph(columns: np.ndarray, distances: np.ndarray, sigma: float, n_anchors: int) -> csr_array:
+def anchor_affinities(columns: np.ndarray, distances: np.ndarray, sigma: float, n_anchors: int) -> csr_array:
     """Return Z: each row has n_neighbors entries that sum to one."""
     # Distances count from the nearest anchor, so that a far row cannot make all its weights underflow.
     weights = np.exp((distances[:, :1] - distances) / sigma**2)

@@ -128,7 +128,7 @@ class BRE(BaseHasher):
         with single_threaded_blas():
             unit = unit_rows(X[rows] - self.mean_)
             K = (unit @ unit.T).astype(np.float64)
-            targets = _kernel_distances(K, joined) if targets is None else targets
+            targets = kernel_distances(K, joined) if targets is None else targets
             graph = pair_graph(joined, targets, len(rows))
             weights, history = learn_weights(K, graph, n_bits, min(n_support, len(rows)), max_iter, tol, rng)
             self.components_ = (weights @ unit).astype(X.dtype)
@@ -169,7 +169,7 @@ class BRE(BaseHasher):
             labels = require_labels(self, y, len(X), partial=True, n_classes=2)
             allowed = np.flatnonzero(labels.labeled)
         rows = np.sort(rng.choice(allowed, min(n_labeled, len(allowed)), replace=False))
-        joined = _random_partners(len(rows), pair_fraction, rng)
+        joined = random_partners(len(rows), pair_fraction, rng)
         if self.variant == "unsupervised":
             return rows, joined, None
         first, second = labels.index[rows][joined]
@@ -201,7 +201,7 @@ def pair_graph(joined: np.ndarray, targets: np.ndarray, n_rows: int) -> PairGrap
     return PairGraph(starts, tails[order].astype(np.int32), mirrors, targets)
 
 
-def _random_partners(n_rows: int, fraction: float, rng: np.random.RandomState) -> np.ndarray:
+def random_partners(n_rows: int, fraction: float, rng: np.random.RandomState) -> np.ndarray:
     """Return pairs of shape (2, n_rows * share): every row with random other rows."""
     share = min(max(1, round(fraction * n_rows)), n_rows - 1)
     first = np.repeat(np.arange(n_rows), share)
@@ -209,7 +209,7 @@ def _random_partners(n_rows: int, fraction: float, rng: np.random.RandomState) -
     return np.stack([first, second + (second >= first)])
 
 
-def _kernel_distances(K: np.ndarray, joined: np.ndarray) -> np.ndarray:
+def kernel_distances(K: np.ndarray, joined: np.ndarray) -> np.ndarray:
     """Return half the squared distances of the pairs, scaled to a maximum of 1."""
     first, second = joined
     lengths = np.diag(K)

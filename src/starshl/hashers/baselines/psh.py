@@ -122,7 +122,7 @@ class ParamSensitiveHash(StumpHasher):
         ranked, pairs = self._ranked_with_pairs(X, y, pairs, rng)
         stumps, kept, collided = stump_rates(ranked, pairs)
         missing = np.maximum(np.maximum(together - kept, collided - collide), 0.0)
-        candidates = _candidates(stumps[:, 0], missing, collided - kept, _CANDIDATES_PER_BIT * n_bits)
+        candidates = candidate_stumps(stumps[:, 0], missing, collided - kept, _CANDIDATES_PER_BIT * n_bits)
         self.relaxation_ = float(missing[candidates].max())
         self.n_candidates_ = len(candidates)
         chosen = stumps[rng.choice(candidates, n_bits, replace=False)]
@@ -148,7 +148,7 @@ def stump_rates(ranked: RankedFeatures, pairs: Pairs) -> tuple[np.ndarray, np.nd
     return np.concatenate(stumps), np.concatenate(rates[0]), np.concatenate(rates[1])
 
 
-def _candidates(features: np.ndarray, missing: np.ndarray, tie_break: np.ndarray, n_wanted: int) -> np.ndarray:
+def candidate_stumps(features: np.ndarray, missing: np.ndarray, tie_break: np.ndarray, n_wanted: int) -> np.ndarray:
     """Return the stumps that miss least among the best few of each feature, ``n_wanted`` or more.
 
     As few of each feature as give ``n_wanted`` altogether; ``tie_break`` orders those that miss equally.

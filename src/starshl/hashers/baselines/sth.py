@@ -128,7 +128,7 @@ class SelfTaughtHash(LinearHasher):
             )
         rng = check_random_state(self.random_state)
         with single_threaded_blas():
-            graph = _neighbor_graph(X, n_neighbors, weights)
+            graph = neighbor_graph(X, n_neighbors, weights)
             self.eigenvalues_, vectors = laplacian_eigenmap(graph, n_bits, rng)
             self.spectral_codes_ = np.column_stack([cut_near_median(v) for v in vectors.T])
             self._fit_svms(X, C)
@@ -144,7 +144,7 @@ class SelfTaughtHash(LinearHasher):
         self.bit_accuracy_ = (predicted == signs_of(self.spectral_codes_)).mean(axis=0)
 
 
-def _neighbor_graph(X: np.ndarray, n_neighbors: int, weights: str) -> sp.csr_array:
+def neighbor_graph(X: np.ndarray, n_neighbors: int, weights: str) -> sp.csr_array:
     """Return the k-nearest-neighbor graph, symmetrized by the larger of the two weights."""
     rows = nearest_rows(X, X, min(n_neighbors, len(X) - 1), exclude_self=True)
     values = np.ones(rows.shape)

@@ -102,13 +102,13 @@ def move_rows(
         order = rng.permutation(len(points))
         for first in range(0, len(order), _BATCH_ROWS):
             batch = order[first : first + _BATCH_ROWS]
-            adam.step(_gradients(points[batch], targets[batch], *variables))
+            adam.step(batch_gradients(points[batch], targets[batch], *variables))
     centers, coefficients, intercept, log_rate = (values.astype(np.float64) for values in variables)
     width = float(np.sqrt(0.5 / np.exp(log_rate)))
     return (origin + scale * centers).astype(rows.dtype), Gaussian(scale * width), coefficients.T, intercept
 
 
-def _gradients(
+def batch_gradients(
     points: np.ndarray,
     targets: np.ndarray,
     centers: np.ndarray,

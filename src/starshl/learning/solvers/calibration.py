@@ -141,8 +141,8 @@ def fit_discriminant(scores: np.ndarray, index: np.ndarray, weights: np.ndarray)
     if n_classes < 3 or n_effective < _FEWEST_PER_CLASS * n_classes:
         return None
     fold = _folds(scores, index)
-    folds = [_Sums.of(scores[fold == k], index[fold == k], weights[fold == k]) for k in range(_N_FOLDS)]
-    total = _Sums.of(scores, index, weights)
+    folds = [ScoreSums.of(scores[fold == k], index[fold == k], weights[fold == k]) for k in range(_N_FOLDS)]
+    total = ScoreSums.of(scores, index, weights)
     some = np.linspace(0, len(scores) - 1, min(len(scores), _MOST_COMPARED)).astype(np.int64)
     shares = weights[some] / weights[some].sum()
     best, least = None, _losses(scores[some], index[some], shares)
@@ -176,7 +176,9 @@ def _folds(scores: np.ndarray, index: np.ndarray) -> np.ndarray:
     return fold
 
 
-def _crossed(scores: np.ndarray, fold: np.ndarray, total: _Sums, folds: list[_Sums], shrinkage: float) -> np.ndarray:
+def _crossed(
+    scores: np.ndarray, fold: np.ndarray, total: ScoreSums, folds: list[ScoreSums], shrinkage: float
+) -> np.ndarray:
     crossed = np.empty_like(scores)
     for number, part in enumerate(folds):
         matrix, shift = total.without(part).discriminant(shrinkage)
@@ -202,7 +204,7 @@ def _losses(scores: np.ndarray, index: np.ndarray, shares: np.ndarray) -> np.nda
 
 
 @dataclass(frozen=True)
-class _Sums:
+class ScoreSums:
     """Sums over weighted rows: of ones and scores by class, and of the products of scores."""
 
     counts: np.ndarray
@@ -210,14 +212,14 @@ class _Sums:
     squares: np.ndarray
 
     @classmethod
-    def of(cls, scores: np.ndarray, index: np.ndarray, weights: np.ndarray) -> _Sums:
+    def of(cls, scores: np.ndarray, index: np.ndarray, weights: np.ndarray) -> ScoreSums:
         weighted = weights[:, None] * scores.astype(np.float64)
         sums = np.zeros((scores.shape[1], scores.shape[1]))
         np.add.at(sums, index, weighted)
         return cls(np.bincount(index, weights, minlength=len(sums)), sums, weighted.T @ scores)
 
-    def without(self, part: _Sums) -> _Sums:
-        return _Sums(self.counts - part.counts, self.sums - part.sums, self.squares - part.squares)
+    def without(self, part: ScoreSums) -> ScoreSums:
+        return ScoreSums(self.counts - part.counts, self.sums - part.sums, self.squares - part.squares)
 
     @cached_property
     def _alike(self) -> tuple[float, float]:
