@@ -44,7 +44,7 @@ def build(data: Path, folder: Path) -> None:
         X, y = file["X"], file["y"]
     side = int(X.shape[1] ** 0.5)
     rows = np.random.default_rng(0).permutation(len(X))[:3000]
-    hasher = HybridHasher(n_bits=64, random_state=0).fit(X[rows] / 255.0, y[rows])
+    hasher = HybridHasher(64, random_state=0).fit(X[rows] / 255.0, y[rows])
     with appearing_collection(folder, hasher, vectors="int8", fields={"digit": int}, kind="pictures") as collection:
         for start in range(0, len(X), _ROWS_AT_ONCE):
             part = slice(start, start + _ROWS_AT_ONCE)

@@ -78,8 +78,8 @@ class Split:
 
 def with_labels(split: Split, n_bits: int) -> dict[str, tuple]:
     """Figures of supervised codes, ITQ and hybrid codes."""
-    hybrid = HybridHasher(n_bits=n_bits, random_state=split.seed).fit(split.X, split.y)
-    residual = HybridHasher(n_bits=n_bits, form="residual", random_state=split.seed).fit(split.X, split.y)
+    hybrid = HybridHasher(n_bits, random_state=split.seed).fit(split.X, split.y)
+    residual = HybridHasher(n_bits, form="residual", random_state=split.seed).fit(split.X, split.y)
     itq = ITQ(n_bits, random_state=split.seed).fit(split.X)
     return {
         "StarRidge": split.search(hybrid.class_hasher_, split.y),
@@ -92,7 +92,7 @@ def with_labels(split: Split, n_bits: int) -> dict[str, tuple]:
 
 def without_labels(split: Split, n_bits: int) -> dict[str, tuple]:
     """Figures of codes that have seen no label."""
-    hybrid = HybridHasher(n_bits=n_bits, random_state=split.seed).fit(split.X)
+    hybrid = HybridHasher(n_bits, random_state=split.seed).fit(split.X)
     agh = AnchorGraphHash(n_bits, variant="two_layers", random_state=split.seed).fit(split.X)
     return {
         "float search": split.figures(nearest_rows(split.queries, split.X, 100)),

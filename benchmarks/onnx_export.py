@@ -39,7 +39,7 @@ def candidates(n_bits):
     """Yield a name and an unfitted hasher: all methods with their variants, hybrid codes and preprocessing."""
     for each in configurations():
         yield each.name, each.make(n_bits, **QUICK.get(each.method, {}))
-    yield "HybridHasher", HybridHasher(n_bits=n_bits, random_state=0)
+    yield "HybridHasher", HybridHasher(n_bits, random_state=0)
     yield "Scale, StarRidge", PreparedHasher([Scale()], StarRidge(n_bits, random_state=0))
     yield "picture_hasher", picture_hasher((28, 28), StarRidge(n_bits, random_state=0))
 

@@ -54,7 +54,7 @@ def features(pictures, items, *, with_network):
 def precision_of_codes(rows, y, queries, items):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        hasher = HybridHasher(n_bits=32, form="residual", random_state=0).fit(rows[items], y[items])
+        hasher = HybridHasher(32, form="residual", random_state=0).fit(rows[items], y[items])
     index = make_index(hasher.encode_database(rows[items], y[items]), hasher=hasher)
     _, ids = index.search(hasher.encode_queries(rows[queries]), 10)
     return np.mean(y[items][ids] == y[queries][:, None])

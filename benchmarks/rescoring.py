@@ -96,7 +96,7 @@ def measure_hybrids(split: Split, n_bits: int, oversamples: list[int]) -> list[d
     """Return the figures of codes that hold the class of an item, and of supervised codes of the same length."""
     runs = []
     for form in ("hamming", "residual"):
-        hasher = HybridHasher(n_bits=n_bits, form=form, random_state=0).fit(split.items, split.y)
+        hasher = HybridHasher(n_bits, form=form, random_state=0).fit(split.items, split.y)
         orders = [{"oversample": n, "class_first": first} for n in oversamples for first in (10, 0)]
         runs += measure_collection(split, hasher, "float16", [{"rescore": False}, *orders])
     return measure_collection(split, hasher.class_hasher_, "float16", [{"rescore": False}]) + runs

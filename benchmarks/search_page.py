@@ -30,7 +30,7 @@ BATCH = 10_000
 HASHERS = {
     "gradients, StarRidge": lambda n_bits: picture_hasher((28, 28), StarRidge(n_bits, random_state=0)),
     "StarRidge": lambda n_bits: StarRidge(n_bits, random_state=0),
-    "HybridHasher": lambda n_bits: HybridHasher(n_bits=n_bits, random_state=0),
+    "HybridHasher": lambda n_bits: HybridHasher(n_bits, random_state=0),
     "ITQ": lambda n_bits: ITQ(n_bits, random_state=0),
 }
 ASK = """

@@ -22,8 +22,8 @@ def main() -> None:
     few = np.where(train < N_LABELED, y[:N_TRAIN], -1)
     found = {
         "none": search(ITQ(N_BITS, random_state=0).fit(X[train]), X, train, new, None),
-        "50": search(HybridHasher(n_bits=N_BITS, random_state=0).fit(X[train], few), X, train, new, few),
-        "1,200": search(HybridHasher(n_bits=N_BITS, random_state=0).fit(X[train], y[train]), X, train, new, y[train]),
+        "50": search(HybridHasher(N_BITS, random_state=0).fit(X[train], few), X, train, new, few),
+        "1,200": search(HybridHasher(N_BITS, random_state=0).fit(X[train], y[train]), X, train, new, y[train]),
     }
     right = {name: y[rows] == y[new, None] for name, rows in found.items()}
     shown = half_right_of_three_digits(right["none"].mean(axis=1), y[new])

@@ -105,7 +105,7 @@ def test_prepared_hashers_are_explained_too(tmp_path, rows, labels, query):
 
 @pytest.mark.parametrize("form", ["hamming", "residual"])
 def test_the_class_in_a_hybrid_code_is_explained(tmp_path, rows, labels, query, form):
-    hasher = HybridHasher(StarRidge(random_state=0), n_bits=8, form=form, random_state=0).fit(rows, labels)
+    hasher = HybridHasher(8, class_hasher=StarRidge(random_state=0), form=form, random_state=0).fit(rows, labels)
     with Collection.create(tmp_path / "items", hasher) as collection:
         collection.add(rows, labels=labels)
         why = collection.explain(query, [4])[0]
@@ -116,7 +116,7 @@ def test_the_class_in_a_hybrid_code_is_explained(tmp_path, rows, labels, query, 
 
 
 def test_clusters_in_a_hybrid_code_have_no_names(tmp_path, rows, query):
-    hasher = HybridHasher(n_bits=8, random_state=0).fit(rows)
+    hasher = HybridHasher(8, random_state=0).fit(rows)
     with Collection.create(tmp_path / "items", hasher) as collection:
         collection.add(rows)
         why = collection.explain(query, [4])[0]

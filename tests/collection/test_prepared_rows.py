@@ -24,7 +24,7 @@ def people():
     ]
     rows = np.array(cells, dtype=object)
     steps = [TableFeatures(), Scale()]
-    return rows, y, PreparedHasher(steps, HybridHasher(n_bits=4, random_state=0)).fit(rows, y)
+    return rows, y, PreparedHasher(steps, HybridHasher(4, random_state=0)).fit(rows, y)
 
 
 @pytest.fixture

@@ -46,9 +46,9 @@ def test_rescoring_chooses_candidates_by_scores_and_then_by_vectors(tmp_path):
 @pytest.fixture(scope="module", params=["hamming", "residual"])
 def hybrid(request, rows):
     y = (rows[:, 0] > 0).astype(int)
-    return HybridHasher(StarRidge(random_state=0), n_bits=6, form=request.param, class_first=4, random_state=0).fit(
-        rows, y
-    )
+    return HybridHasher(
+        6, class_hasher=StarRidge(random_state=0), form=request.param, class_first=4, random_state=0
+    ).fit(rows, y)
 
 
 @pytest.fixture

@@ -55,7 +55,7 @@ def form(request):
 @pytest.fixture(scope="module", params=[10, 120])
 def hasher(request, form, digits):
     X, y = (each[:N_ITEMS] for each in digits)
-    return HybridHasher(n_bits=12, form=form, class_first=request.param, random_state=0).fit(X[::2], y[::2])
+    return HybridHasher(12, form=form, class_first=request.param, random_state=0).fit(X[::2], y[::2])
 
 
 @pytest.mark.parametrize("part_of", [by_class, by_turns])
@@ -122,7 +122,7 @@ def test_vectors_of_other_hashers_decide_as_in_one_collection(client, tmp_path, 
 
 
 def test_a_cluster_gives_the_answers_of_one_collection(client, tmp_path, digits):
-    hasher = HybridHasher(n_bits=12, form="residual", random_state=0).fit(digits[0][:200], digits[1][:200])
+    hasher = HybridHasher(12, form="residual", random_state=0).fit(digits[0][:200], digits[1][:200])
     folder, X = made(tmp_path, digits, hasher, by_class), digits[0][N_ITEMS : N_ITEMS + 5]
     sharded = answering(folder, client)
     with Collection(folder / "all", read_only=True) as whole:

@@ -92,7 +92,7 @@ def test_views_and_sparse_rows_can_be_exported(digits):
 @pytest.mark.parametrize("inner", [StarRidge(), StarSHL(8), CodewordSVM(15)], ids=lambda hasher: type(hasher).__name__)
 def test_a_hybrid_model_writes_the_predicted_class_into_its_codes(inner, digits):
     X, y = digits
-    hasher = HybridHasher(inner.set_params(random_state=0), n_bits=20, random_state=0).fit(X[:120], y[:120])
+    hasher = HybridHasher(20, class_hasher=inner.set_params(random_state=0), random_state=0).fit(X[:120], y[:120])
     given = run(hasher, X, outputs=["codes", "label"])
     np.testing.assert_array_equal(given["codes"], hasher.encode(X).packed)
     np.testing.assert_array_equal(given["label"], hasher.predict(X))

@@ -146,7 +146,7 @@ def test_a_model_that_no_graph_expresses_leaves_a_page_that_searches_for_items(t
 
 def test_a_page_compares_residual_codes_bit_by_bit(digits, runtime, tmp_path):
     X, y = digits
-    hasher = HybridHasher(n_bits=16, form="residual", class_weight=1.0, random_state=0).fit(X, y)
+    hasher = HybridHasher(16, form="residual", class_weight=1.0, random_state=0).fit(X, y)
     with Collection.create(tmp_path / "items", hasher) as items:
         items.add(X)
         rule = write_search_page(items, tmp_path / "page.html", runtime=runtime)["rule"]

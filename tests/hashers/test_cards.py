@@ -142,7 +142,7 @@ def test_measurements_on_held_out_rows_are_kept_and_replaced_not_repeated(digits
 
 def test_hybrid_and_prepared_models_have_cards_of_what_is_inside(digits):
     X, y = (array[np.random.default_rng(0).permutation(len(array))] for array in digits)
-    hybrid = HybridHasher(n_bits=20, random_state=0).fit(X[:200], y[:200])
+    hybrid = HybridHasher(20, random_state=0).fit(X[:200], y[:200])
     assert model_card(hybrid)["measured"][0]["accuracy"] > 0.9
     assert measure(hybrid, X[400:800], y[400:800])["precision_at_10"] > 0.85
     prepared = PreparedHasher([Scale()], StarSHL(8, random_state=0)).fit(X[:200], y[:200])

@@ -38,6 +38,11 @@ def test_a_hasher_knows_the_facts_of_its_own_setting(method):
     assert hasher.__sklearn_tags__().target_tags.required == method.facts.needs_labels
 
 
+@pytest.mark.parametrize("name", [*METHODS, "HybridHasher"])
+def test_the_first_argument_of_every_hasher_is_its_number_of_bits(name):
+    assert get_class(name)(12).n_bits == 12
+
+
 def test_names_are_unique():
     names = [method.name for method in CONFIGURATIONS]
     assert len(set(names)) == len(names)

@@ -25,9 +25,9 @@ class Quick(HybridHasher):
 
     def __init__(
         self,
+        n_bits=8,
         class_hasher=None,
         neighbor_hasher=None,
-        n_bits=8,
         form="hamming",
         class_first=10,
         class_weight=None,
@@ -35,9 +35,9 @@ class Quick(HybridHasher):
         random_state=0,
     ):
         super().__init__(
-            class_hasher,
-            neighbor_hasher,
             n_bits,
+            class_hasher=class_hasher,
+            neighbor_hasher=neighbor_hasher,
             form=form,
             class_first=class_first,
             class_weight=class_weight,
@@ -175,7 +175,7 @@ def test_with_bits_gives_what_a_fit_of_that_length_gives(form, digits):
     assert longer.training_codes_ == own.training_codes_
     found = [each.make_index(own.training_codes_).search(each.encode_queries(X[300:]), 9) for each in (longer, own)]
     assert np.allclose(found[0].distances, found[1].distances, atol=1e-9)
-    assert not hasattr(HybridHasher(SDH(8, random_state=0)), "with_bits")
+    assert not hasattr(HybridHasher(class_hasher=SDH(8, random_state=0)), "with_bits")
 
 
 def test_training_codes_hold_labels_and_guesses_without_the_row(digits):
@@ -227,7 +227,7 @@ def test_without_labels_the_field_holds_a_cluster(digits):
 
 def test_given_hashers_are_used_and_left_alone(digits, tmp_path):
     ridge, lsh = StarRidge(8, kernels="scaled", random_state=3), LSHash(99, random_state=5)
-    fitted = HybridHasher(ridge, lsh, 20).fit(*digits)
+    fitted = HybridHasher(20, class_hasher=ridge, neighbor_hasher=lsh).fit(*digits)
     assert not hasattr(ridge, "n_bits_")
     assert lsh.n_bits == 99
     assert np.array_equal(
@@ -256,7 +256,7 @@ def test_wrong_hashers_are_refused(settings, message, digits):
 @pytest.mark.parametrize("form", ["hamming", "residual"])
 def test_saved_hybrid_comes_back_with_both_hashers(form, digits, tmp_path, request):
     hasher = request.getfixturevalue("hasher" if form == "hamming" else "residual")
-    plain = HybridHasher(n_bits=24)
+    plain = HybridHasher(24)
     plain.__dict__ |= {**vars(hasher)}
     plain.save(tmp_path / "hybrid.star")
     loaded = starshl.load(tmp_path / "hybrid.star")
@@ -301,7 +301,7 @@ def test_file_with_impossible_arrays_is_refused(residual, tmp_path, name, change
 
 def test_prepared_hybrid_searches_its_own_index(digits, tmp_path):
     X, y = digits
-    prepared = PreparedHasher([Scale()], HybridHasher(StarRidge(kernels="scaled"), n_bits=24)).fit(X, y)
+    prepared = PreparedHasher([Scale()], HybridHasher(24, class_hasher=StarRidge(kernels="scaled"))).fit(X, y)
     prepared.save(tmp_path / "prepared.star")
     assert read_bundle(tmp_path / "prepared.star")[0]["hasher"]["method"] == "HybridHasher"
     loaded = starshl.load(tmp_path / "prepared.star")
@@ -322,7 +322,7 @@ def test_prepared_hybrid_searches_its_own_index(digits, tmp_path):
 def test_collection_searches_by_class_and_neighbors(form, digits, tmp_path):
     X, y = digits
     ridge = StarRidge(kernels="scaled", random_state=0)
-    hybrid = HybridHasher(ridge, n_bits=24, form=form, random_state=0).fit(X[:400], y[:400])
+    hybrid = HybridHasher(24, class_hasher=ridge, form=form, random_state=0).fit(X[:400], y[:400])
     labels = [int(label) if i % 2 else None for i, label in enumerate(y[:400])]
     with Collection.create(tmp_path / "items", hybrid) as items:
         items.add(X[:100], labels=labels[:100])
@@ -351,4 +351,4 @@ def test_sparse_rows_get_the_codes_of_dense_ones(hasher, digits):
 def test_too_many_bits_are_refused_with_the_number_that_is_left_for_neighbors():
     X, y = np.random.default_rng(0).standard_normal((60, 3)), np.arange(60) % 4
     with pytest.raises(ValueError, match=r"n_bits is 8.*at most 3 here"):
-        HybridHasher(n_bits=8, random_state=0).fit(X, y)
+        HybridHasher(8, random_state=0).fit(X, y)

@@ -139,7 +139,7 @@ def test_preparation_is_part_of_the_space_unless_codewords_are(digits):
 
 
 @pytest.mark.parametrize(
-    "hasher", [HybridHasher(n_bits=16, random_state=0), PreparedHasher([Scale()], ITQ(8, random_state=0))]
+    "hasher", [HybridHasher(16, random_state=0), PreparedHasher([Scale()], ITQ(8, random_state=0))]
 )
 def test_wrapped_hashers_keep_the_space_in_files_and_pickles(digits, tmp_path, hasher):
     hasher.fit(*digits)
@@ -150,7 +150,7 @@ def test_wrapped_hashers_keep_the_space_in_files_and_pickles(digits, tmp_path, h
 
 def test_hybrid_codes_say_which_distance_they_need(digits):
     X, y = digits
-    hasher = HybridHasher(n_bits=16, random_state=0).fit(X, y)
+    hasher = HybridHasher(16, random_state=0).fit(X, y)
     for codes in (hasher.encode(X), hasher.encode_database(X, y), hasher.encode(X)[3]):
         assert codes.metric == "hybrid"
         assert codes.space_id == hasher.space_id_

@@ -28,7 +28,7 @@ def digits():
 
 @pytest.fixture(scope="module")
 def hybrid(digits):
-    return HybridHasher(n_bits=16, random_state=0).fit(*digits)
+    return HybridHasher(16, random_state=0).fit(*digits)
 
 
 def test_index_of_a_hasher_searched_with_its_codes_never_warns(digits, hybrid, tmp_path):

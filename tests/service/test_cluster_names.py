@@ -15,7 +15,7 @@ def clustered(running, tmp_path):
     """A service of a collection whose codes hold clusters."""
     rng = np.random.default_rng(0)
     rows = rng.standard_normal((90, 6)) + 8 * np.eye(3, 6)[np.arange(90) % 3]
-    hasher = HybridHasher(n_bits=6, random_state=0).fit(rows)
+    hasher = HybridHasher(6, random_state=0).fit(rows)
     assert hasher.field_holds_ == "clusters"
     with Collection.create(tmp_path / "things", hasher, vectors="float16") as collection:
         collection.add(rows)

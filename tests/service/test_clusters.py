@@ -13,7 +13,7 @@ from .conftest import InProcess
 def ask(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((90, 6)) + 8.0 * np.eye(6)[np.arange(90) % 3]
-    with Collection.create(tmp_path / "unlabeled", HybridHasher(n_bits=6, random_state=0).fit(X)) as made:
+    with Collection.create(tmp_path / "unlabeled", HybridHasher(6, random_state=0).fit(X)) as made:
         made.add(X)
     service = InProcess(create_app(lambda observer: Service([tmp_path / "unlabeled"], observer=observer)))
     yield service

@@ -106,7 +106,7 @@ def _own_length(hasher: BaseHasher, split: HeldOut) -> int:
 
 
 def _hybrid(n_bits: int) -> HybridHasher:
-    return HybridHasher(n_bits=n_bits, form="residual", random_state=0)
+    return HybridHasher(n_bits, form="residual", random_state=0)
 
 
 def _possible_lengths(split: HeldOut, lengths: tuple[int, ...] | None) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -48,6 +48,8 @@ from .hybrid_tuning import (
     spread_of_distances,
 )
 from .star.star_ridge import StarRidge
+
+HybridForm: TypeAlias = Literal["hamming", "residual"]
 
 # The class field of a code: the number of a class in as few bits as possible.
 
@@ -94,7 +96,7 @@ def class_numbers(class_hasher: Any) -> Codebook:
 
 def check_settings(hasher: HybridHasher) -> int:
     """Return n_bits if all settings are possible."""
-    check_choice(hasher.form, "form", ("hamming", "residual"))
+    check_choice(hasher.form, "form", get_args(HybridForm))
     check_integer(hasher.class_first, "class_first", low=0)
     if hasher.class_weight is not None and hasher.form == "hamming":
         check_integer(hasher.class_weight, "class_weight", low=0)
@@ -242,14 +244,14 @@ class HybridHasher(BaseHasher):
 
     Parameters
     ----------
+    n_bits : int, default=32
+        Length of the codes, both fields together.
     class_hasher : hasher with ``predict``, default=None
         Fitted on a clone. None is :class:`starshl.StarRidge`. If there are no labels, the class field then holds one of
         2^f clusters, f = ceil(log2 k), where k is a suggested number of clusters, or fewer if these part near rows.
     neighbor_hasher : hasher, default=None
         Fitted on a clone, which gets the bits that the class field leaves. None is
         :class:`starshl.hashers.baselines.ITQ`, which then iterates until no code changes.
-    n_bits : int, default=32
-        Length of the codes, both fields together.
     form : {"hamming", "residual"}, default="hamming"
         How items are compared with queries: by codes, or by the vectors that they stand for. The codes are the same.
         "residual" needs a neighbor hasher with orthonormal directions, such as ITQ.
@@ -282,7 +284,7 @@ class HybridHasher(BaseHasher):
     >>> from sklearn.datasets import load_digits
     >>> from starshl import HybridHasher, make_index
     >>> X, y = load_digits(return_X_y=True)
-    >>> hasher = HybridHasher(n_bits=32, random_state=0).fit(X[:900], y[:900])
+    >>> hasher = HybridHasher(32, random_state=0).fit(X[:900], y[:900])
     >>> hasher.class_bits_, hasher.neighbor_hasher_.n_bits_
     (4, 28)
     >>> index = make_index(hasher.encode_database(X[:900], y[:900]), hasher=hasher)
@@ -306,20 +308,20 @@ class HybridHasher(BaseHasher):
 
     def __init__(
         self,
-        class_hasher: BaseHasher | None = None,
-        neighbor_hasher: BaseHasher | None = None,
         n_bits: int = 32,
         *,
-        form: str = "hamming",
+        class_hasher: BaseHasher | None = None,
+        neighbor_hasher: BaseHasher | None = None,
+        form: HybridForm = "hamming",
         class_first: int = 10,
         class_weight: float | None = None,
         codewords: Codebook | None = None,
         n_jobs: int | None = None,
         random_state: Seed = None,
     ):
+        self.n_bits = n_bits
         self.class_hasher = class_hasher
         self.neighbor_hasher = neighbor_hasher
-        self.n_bits = n_bits
         self.form = form
         self.class_first = class_first
         self.class_weight = class_weight

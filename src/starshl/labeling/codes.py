@@ -100,7 +100,7 @@ def _fitted(rows: np.ndarray, task: CodesTask) -> HybridHasher:
     # Columns that depend on others, as those of categories do, give no bits.
     n_bits = n_digits + max(len(principal_directions(rows[chosen], n_wanted)[0]), 1)
     ridge = StarRidge(task.codebook.n_bits, codewords=task.codebook, random_state=0)
-    hybrid = HybridHasher(ridge, n_bits=n_bits, codewords=task.codebook, random_state=0)
+    hybrid = HybridHasher(n_bits, class_hasher=ridge, codewords=task.codebook, random_state=0)
     hybrid.fit(rows[chosen], np.array(task.classes)[task.predicted[chosen]], sample_weight=trust)
     # Not all labels of the fit come from a person, and its record must say so.
     n_given = int(is_given.sum())

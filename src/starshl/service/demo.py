@@ -21,14 +21,14 @@ _SIDE, _ENLARGED = 8, 6
 def make_digits(folder: Path) -> None:
     """Make a collection of 1,797 pictures of 8 x 8 pixels, of which the first 1,000 have labels."""
     X, y = load_digits(return_X_y=True)
-    hasher = HybridHasher(n_bits=_N_BITS, random_state=0).fit(X[:_N_TRAINED], y[:_N_TRAINED])
+    hasher = HybridHasher(_N_BITS, random_state=0).fit(X[:_N_TRAINED], y[:_N_TRAINED])
     _fill(folder, hasher, X, [int(label) if place < _N_TRAINED else None for place, label in enumerate(y)], y)
 
 
 def make_unlabeled_digits(folder: Path) -> None:
     """Make a collection of the same pictures without any label, to teach."""
     X, _ = load_digits(return_X_y=True)
-    _fill(folder, HybridHasher(n_bits=_N_BITS, random_state=0).fit(X), X, None, None)
+    _fill(folder, HybridHasher(_N_BITS, random_state=0).fit(X), X, None, None)
 
 
 def _fill(

@@ -164,7 +164,7 @@ def test_items_coded_with_and_without_labels_stand_side_by_side(digits, by_ridge
 def test_a_hasher_with_an_index_of_its_own_is_measured_by_it(digits):
     X, y = digits
     some = np.where(np.arange(600) % 3 == 0, -1, y)
-    hasher = HybridHasher(StarRidge(kernels="scaled", random_state=0), n_bits=16, random_state=0)
+    hasher = HybridHasher(16, class_hasher=StarRidge(kernels="scaled", random_state=0), random_state=0)
     result = compare(X, some, hasher=hasher, rivals=[], n_queries=60, random_state=1)
     order = np.random.RandomState(1).permutation(600)
     query, base = order[:60], order[60:]
@@ -219,7 +219,7 @@ def test_by_default_a_search_finds_the_nearest_items_of_the_right_class(digits, 
     own, itq = (one for one in result.methods if one.name in ("HybridHasher (float queries)", "ITQ"))
     assert own.precision_at_10 > itq.precision_at_10 + 0.05
     assert own.recall_10_at_100 > itq.recall_10_at_100
-    expected = HybridHasher(n_bits=16, form="residual", random_state=0).fit(X, some)
+    expected = HybridHasher(16, form="residual", random_state=0).fit(X, some)
     with Collection(folder, read_only=True) as collection:
         assert (collection.n_bits, len(collection)) == (16, 600)
         assert collection.codes(range(600)) == expected.training_codes_

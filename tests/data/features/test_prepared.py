@@ -126,7 +126,7 @@ def test_probabilities_and_what_the_fit_kept_are_those_of_the_hasher_inside(prep
 
 def test_codes_of_the_training_rows_are_of_the_space_of_the_queries(wine):
     X, X_test, y, _ = wine
-    prepared = PreparedHasher([Scale()], HybridHasher(n_bits=8, random_state=0)).fit(X, y)
+    prepared = PreparedHasher([Scale()], HybridHasher(8, random_state=0)).fit(X, y)
     index = make_index(prepared.training_codes_, hasher=prepared)
     assert index.search(prepared.encode_queries(X_test), k=1).ids.shape == (len(X_test), 1)
 

@@ -228,6 +228,6 @@ def test_tiny_fits_reject_nothing_they_cannot_judge(method):
 
 def test_a_hybrid_hasher_asks_its_class_hasher(blobs):
     X, y = blobs
-    hybrid = HybridHasher(n_bits=4, random_state=0).fit(X, np.array(["a", "b", "c"])[y])
+    hybrid = HybridHasher(4, random_state=0).fit(X, np.array(["a", "b", "c"])[y])
     np.testing.assert_array_equal(hybrid.novelty(X), hybrid.class_hasher_.novelty(X))
     assert hybrid.predict(np.array([[80.0, -60.0]]), reject=0.05).tolist() == [""]

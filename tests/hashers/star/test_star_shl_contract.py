@@ -129,6 +129,7 @@ def test_paper_settings_can_be_overridden():
     assert (paper.n_bits, paper.kernels, paper.C, paper.tol) == (25, "paper", 5.0, 0.05)
     assert (paper.codewords, paper.kernel_weights, paper.codeword_constraint) == ("random", "random", "none")
     assert paper.unlabeled == "nearest"
+    assert StarSHL.paper().n_bits == StarSHL().n_bits
 
 
 def test_works_in_a_pipeline_and_a_grid_search(small):

@@ -58,7 +58,7 @@ def test_faiss_refuses_codes_that_have_a_distance_of_their_own(tmp_path):
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=60)
     X = rng.standard_normal((60, 12)) + 3 * y[:, None]
-    hasher = HybridHasher(n_bits=8, random_state=0).fit(X, y)
+    hasher = HybridHasher(8, random_state=0).fit(X, y)
     with Collection.create(tmp_path / "items", hasher) as items:
         items.add(X)
         with pytest.raises(UnsupportedOperationError, match="HybridHasher need a special distance"):

@@ -242,7 +242,7 @@ class StarSHL(KernelHasher):
         self.verbose = verbose
 
     @classmethod
-    def paper(cls, n_bits: int, **overrides: Any) -> Self:
+    def paper(cls, n_bits: int = 32, **overrides: Any) -> Self:
         """Return a hasher with the settings of the paper's experiments.
 
         The authors' published program differs from the paper: it flips a codeword bit if all classes agree in it,
