@@ -123,8 +123,8 @@ def outcome(folder, expected, read_only):
 
 
 def assert_same_items(found, expected):
-    """Compare all but the places of the vectors, which a compaction changes."""
-    rows, wanted = ([row._replace(slot=None) for row in side[0]] for side in (found, expected))
+    """Compare all but the positions of the vectors, which a compaction changes."""
+    rows, wanted = ([row._replace(vector_position=None) for row in side[0]] for side in (found, expected))
     assert (rows, *found[1:]) == (wanted, *expected[1:]), "a change has changed more than it should"
 
 

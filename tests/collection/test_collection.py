@@ -97,9 +97,9 @@ def test_a_hasher_is_not_replaced_between_encoding_and_storing(folder, rows, mon
         replacing = threading.Thread(target=collection.replace_hasher, args=(other, np.arange(60), rows))
         real_encode = LSHash.encode_database
 
-        def encode_slowly(encoder, *arguments):
-            codes = real_encode(encoder, *arguments)
-            if encoder is not other and not replacing.ident:
+        def encode_slowly(hasher, *arguments):
+            codes = real_encode(hasher, *arguments)
+            if hasher is not other and not replacing.ident:
                 # Encoding holds no lock: the other thread gets its turn in the middle of it.
                 replacing.start()
                 replacing.join(60)

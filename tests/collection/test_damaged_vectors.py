@@ -151,17 +151,17 @@ def test_a_file_that_is_cut_while_it_is_open_is_refused(kept):
 @pytest.mark.parametrize(
     "spoil",
     [
-        "UPDATE facts SET value = 'float64' WHERE name = 'vector_kind'",
-        "UPDATE facts SET value = 0 WHERE name = 'n_columns'",
-        "UPDATE facts SET value = value + 1 WHERE name = 'n_columns'",
-        "UPDATE facts SET value = 59 WHERE name = 'n_slots'",
-        "UPDATE facts SET value = 61 WHERE name = 'n_slots'",
-        "UPDATE facts SET value = '' WHERE name = 'vector_file'",
-        "UPDATE facts SET value = '../x' WHERE name = 'vector_file'",
-        "DELETE FROM facts WHERE name = 'vector_file'",
+        "UPDATE meta SET value = 'float64' WHERE name = 'vector_dtype'",
+        "UPDATE meta SET value = 0 WHERE name = 'n_columns'",
+        "UPDATE meta SET value = value + 1 WHERE name = 'n_columns'",
+        "UPDATE meta SET value = 59 WHERE name = 'n_records'",
+        "UPDATE meta SET value = 61 WHERE name = 'n_records'",
+        "UPDATE meta SET value = '' WHERE name = 'vector_file'",
+        "UPDATE meta SET value = '../x' WHERE name = 'vector_file'",
+        "DELETE FROM meta WHERE name = 'vector_file'",
     ],
 )
-def test_damaged_facts_are_refused_at_opening(kept, spoil):
+def test_damaged_meta_entries_are_refused_at_opening(kept, spoil):
     run(kept, spoil)
     with pytest.raises(CollectionFormatError, match="damaged"):
         Collection(kept)
@@ -170,12 +170,12 @@ def test_damaged_facts_are_refused_at_opening(kept, spoil):
 @pytest.mark.parametrize(
     "spoil",
     [
-        "UPDATE items SET slot = 5 WHERE id = 7",
-        "UPDATE items SET vector_sum = vector_sum + 1 WHERE id = 7",
-        "UPDATE items SET slot = NULL, vector_sum = NULL WHERE id = 7",
+        "UPDATE items SET vector_position = 5 WHERE id = 7",
+        "UPDATE items SET vector_checksum = vector_checksum + 1 WHERE id = 7",
+        "UPDATE items SET vector_position = NULL, vector_checksum = NULL WHERE id = 7",
         "UPDATE items SET label = '3' WHERE id = 7",
         "UPDATE items SET own_code = code WHERE id = 7",
-        "UPDATE items SET encoder = '0123456789abcdef' WHERE id = 7",
+        "UPDATE items SET model_digest = '0123456789abcdef' WHERE id = 7",
         "DELETE FROM items WHERE id = 7",
     ],
 )
@@ -193,7 +193,7 @@ def test_a_damaged_row_is_refused_when_it_is_read(kept, rows, spoil):
 
 
 def test_a_slot_that_cannot_be_is_reported_with_its_item(kept):
-    run(kept, "UPDATE items SET slot = -3 WHERE id = 7")
+    run(kept, "UPDATE items SET vector_position = -3 WHERE id = 7")
     with (
         Collection(kept, read_only=True) as collection,
         pytest.raises(CollectionFormatError, match="vector of item 7 "),

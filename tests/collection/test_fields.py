@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from starshl import Collection
-from starshl.collection.blocks import Column
+from starshl.collection.chunks import Column
 from starshl.exceptions import CollectionFormatError
 from starshl.index import BucketIndex
 
@@ -51,11 +51,11 @@ def passes(metadata, field, word, value):
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory, hasher, rows):
-    """A collection of several small blocks whose metadata was added, replaced and removed."""
+    """A collection of several small chunks whose metadata was added, replaced and removed."""
     folder = tmp_path_factory.mktemp("template") / "declared"
     rng = np.random.default_rng(3)
     with pytest.MonkeyPatch.context() as patch, Collection.create(folder, hasher, fields=FIELDS) as collection:
-        patch.setattr("starshl.collection.blocks.ITEMS_PER_BLOCK", 16)
+        patch.setattr("starshl.collection.chunks.ITEMS_PER_CHUNK", 16)
         collection.add(rows[:50], ids=1000 - 3 * np.arange(50), metadata=some_metadata(rng, 50))
         collection.add(rows, labels=["x", "y", ""] * 20, metadata=some_metadata(rng, 60))
         collection.upsert(rows[:20], ids=np.arange(950, 970), metadata=some_metadata(rng, 20))
@@ -216,18 +216,18 @@ def test_a_column_comes_back():
 @pytest.mark.parametrize(
     "spoil",
     [
-        "UPDATE blocks SET content = zeroblob(length(content)) WHERE n_items > 0",
-        "UPDATE blocks SET n_items = n_items / 2",
-        "UPDATE blocks SET generation = generation + 1",
-        "UPDATE blocks SET first = first + 1 WHERE first > 0",
-        "UPDATE blocks SET checksum = checksum + 1",
-        "DELETE FROM blocks WHERE first > 0",
-        "DELETE FROM blocks",
-        "UPDATE facts SET value = '{}' WHERE name = 'fields'",
-        "UPDATE facts SET value = 0 WHERE name = 'sum of codes'",
+        "UPDATE chunks SET content = zeroblob(length(content)) WHERE n_items > 0",
+        "UPDATE chunks SET n_items = n_items / 2",
+        "UPDATE chunks SET generation = generation + 1",
+        "UPDATE chunks SET first = first + 1 WHERE first > 0",
+        "UPDATE chunks SET checksum = checksum + 1",
+        "DELETE FROM chunks WHERE first > 0",
+        "DELETE FROM chunks",
+        "UPDATE meta SET value = '{}' WHERE name = 'fields'",
+        "UPDATE meta SET value = 0 WHERE name = 'sum of codes'",
     ],
 )
-def test_damaged_blocks_of_codes_are_refused_at_opening(declared, spoil):
+def test_damaged_chunks_of_codes_are_refused_at_opening(declared, spoil):
     run(declared, spoil)
     with pytest.raises(CollectionFormatError, match="damaged"):
         Collection(declared)
@@ -236,12 +236,12 @@ def test_damaged_blocks_of_codes_are_refused_at_opening(declared, spoil):
 @pytest.mark.parametrize(
     "spoil",
     [
-        "UPDATE column_blocks SET content = CAST(substr(content, 1, length(content) - 1) || x'07' AS BLOB)",
-        "UPDATE column_blocks SET content = 'x'",
-        "UPDATE column_blocks SET generation = generation + 1 WHERE first > 0",
-        "UPDATE column_blocks SET first = first + 1 WHERE first > 0",
-        "DELETE FROM column_blocks WHERE first > 0",
-        "DELETE FROM column_blocks",
+        "UPDATE column_chunks SET content = CAST(substr(content, 1, length(content) - 1) || x'07' AS BLOB)",
+        "UPDATE column_chunks SET content = 'x'",
+        "UPDATE column_chunks SET generation = generation + 1 WHERE first > 0",
+        "UPDATE column_chunks SET first = first + 1 WHERE first > 0",
+        "DELETE FROM column_chunks WHERE first > 0",
+        "DELETE FROM column_chunks",
     ],
 )
 def test_damaged_columns_are_refused_by_filters_changes_and_verify(declared, rows, spoil):
@@ -282,29 +282,29 @@ def test_a_slow_filter_checks_again_only_what_has_changed(folder, rows, monkeypa
             assert len(reader.search(rows[:1], where={"price": 50})[0]) == 1
 
 
-def test_blocks_are_cut_joined_and_written_again_by_compact(tmp_path, hasher, rows, monkeypatch):
-    monkeypatch.setattr("starshl.collection.blocks.ITEMS_PER_BLOCK", 8)
+def test_chunks_are_cut_joined_and_written_again_by_compact(tmp_path, hasher, rows, monkeypatch):
+    monkeypatch.setattr("starshl.collection.chunks.ITEMS_PER_CHUNK", 8)
     with Collection.create(tmp_path / "items", hasher, fields={"n": int}) as collection:
         collection.add(rows, metadata=[{"n": n} for n in range(60)])
-        assert block_sizes(collection) == [8] * 7 + [4]
+        assert chunk_sizes(collection) == [8] * 7 + [4]
         collection.remove([number for number in range(60) if number % 8])
-        assert block_sizes(collection) == [1] * 8
+        assert chunk_sizes(collection) == [1] * 8
         collection.compact()
-        assert block_sizes(collection) == [8]
+        assert chunk_sizes(collection) == [8]
         collection.add(rows[:10], ids=[1, 2, 3, 4, 5, 6, 7, 9, 10, 100])
-        assert sum(block_sizes(collection)) == 18
-        assert max(block_sizes(collection)) <= 9
+        assert sum(chunk_sizes(collection)) == 18
+        assert max(chunk_sizes(collection)) <= 9
         assert collection.verify() == 18
         collection.remove(collection.ids)
-        assert block_sizes(collection) == [0]
+        assert chunk_sizes(collection) == [0]
         collection.add(rows[:3], ids=[-(2**63), 0, 2**63 - 1])
         assert collection.ids.tolist() == [-(2**63), 0, 2**63 - 1]
         assert collection.verify() == 3
 
 
-def block_sizes(collection):
+def chunk_sizes(collection):
     with collection._session.reading() as (_, store):
-        return store.blocks.sizes()
+        return store.chunks.sizes()
 
 
 def run(folder, statement):

@@ -190,8 +190,8 @@ def test_an_endless_view_is_refused_at_once(folder):
     endless = (
         "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT 'format' AS name, i AS value FROM n"
     )
-    run(folder, "DROP TABLE facts")
-    run(folder, f"CREATE VIEW facts AS {endless} WHERE i < 0")
+    run(folder, "DROP TABLE meta")
+    run(folder, f"CREATE VIEW meta AS {endless} WHERE i < 0")
     for read_only in (True, False):
         with pytest.raises(CollectionFormatError, match="not have the tables"):
             Collection(folder, read_only=read_only)

@@ -64,11 +64,11 @@ def test_a_reader_reads_only_what_a_writer_has_changed(folder, rows, monkeypatch
     [
         "UPDATE changes SET id = id + 1 WHERE id = 1001",
         "DELETE FROM changes WHERE id = 1001",
-        "UPDATE facts SET value = value + 2 WHERE name = 'log_start'",
-        "UPDATE facts SET value = value - 1 WHERE name = 'log_start'",
-        "UPDATE facts SET value = value - 1 WHERE name = 'log_end'",
-        "DELETE FROM facts WHERE name = 'log_sum'",
-        "UPDATE facts SET value = 'x' WHERE name = 'log_sum'",
+        "UPDATE meta SET value = value + 2 WHERE name = 'log_start'",
+        "UPDATE meta SET value = value - 1 WHERE name = 'log_start'",
+        "UPDATE meta SET value = value - 1 WHERE name = 'log_end'",
+        "DELETE FROM meta WHERE name = 'log_sum'",
+        "UPDATE meta SET value = 'x' WHERE name = 'log_sum'",
     ],
 )
 def test_a_damaged_log_is_refused(folder, rows, spoil):

@@ -157,14 +157,14 @@ def test_a_disk_that_is_full_at_creation_is_told_and_nothing_is_left(tmp_path, h
 @pytest.mark.parametrize(
     ("found", "message"),
     [
-        (3, r"format 3; .*Install a newer starshl"),
-        (1, r"format 1; .*The file is damaged"),
+        (2, r"format 2; .*Install a newer starshl"),
+        (0, r"format 0; .*The file is damaged"),
         (-1, "format -1"),
     ],
 )
 def test_another_format_is_refused(folder, found, message):
     connection = sqlite3.connect(folder / "items.sqlite")
-    connection.execute("UPDATE facts SET value = ? WHERE name = 'format'", [found])
+    connection.execute("UPDATE meta SET value = ? WHERE name = 'format'", [found])
     connection.commit()
     connection.close()
     with pytest.raises(CollectionFormatError, match=message):

@@ -41,7 +41,7 @@ def test_codes_of_another_space_are_refused_and_nothing_changes(folder, hasher, 
         assert collection.verify() == 66
 
 
-def test_items_remember_their_encoder(folder, hasher, rows, tmp_path):
+def test_items_remember_the_model_that_encoded_them(folder, hasher, rows, tmp_path):
     with Collection(folder) as collection:
         name = next(folder.glob("hasher-*.star")).name
         assert name == f"hasher-{collection.model_digest}.star"
@@ -58,7 +58,7 @@ def test_items_remember_their_encoder(folder, hasher, rows, tmp_path):
 
 
 @pytest.mark.parametrize("model_digest", ["x", "0123456789ABCDEF", 3, ""])
-def test_bad_encoders_are_refused(folder, hasher, rows, model_digest):
+def test_bad_model_digests_are_refused(folder, hasher, rows, model_digest):
     with Collection(folder) as collection:
         with pytest.raises(ValueError, match="16 hexadecimal digits"):
             collection.add(codes=hasher.encode(rows[:1]), model_digest=model_digest)
@@ -67,7 +67,7 @@ def test_bad_encoders_are_refused(folder, hasher, rows, model_digest):
         assert len(collection) == 60
 
 
-def test_a_new_hasher_brings_its_space_and_becomes_the_encoder_of_all_items(folder, rows):
+def test_a_new_hasher_brings_its_space_and_becomes_the_model_of_all_items(folder, rows):
     other = LSHash(40, random_state=1).fit(rows)
     with Collection(folder) as collection, Collection(folder, read_only=True) as reader:
         before = collection.model_digest
@@ -81,7 +81,7 @@ def test_a_new_hasher_brings_its_space_and_becomes_the_encoder_of_all_items(fold
             assert model_digests(one) == [one.model_digest] * 60
 
 
-def test_a_hasher_of_the_same_space_leaves_codes_and_encoders_as_they_are(tmp_path, rows, one_space):
+def test_a_hasher_of_the_same_space_leaves_codes_and_model_digests_as_they_are(tmp_path, rows, one_space):
     first, second = (LSHash(24, random_state=seed).fit(rows) for seed in range(2))
     with Collection.create(tmp_path / "items", first) as collection:
         collection.add(rows[:20])

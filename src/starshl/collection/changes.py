@@ -105,7 +105,7 @@ class EncodedItems:
         metadata: Sequence[Mapping[str, Any]] | None,
         references: Iterable[str | None] | None,
     ) -> list[Row]:
-        """Return the rows to store, still without the places of kept vectors."""
+        """Return the rows to store, still without the locations of kept vectors."""
         texts = metadata_texts(metadata, len(ids), ascii_only=True)
         known_references = reference_texts(references, len(ids))
         bare = [
@@ -253,8 +253,8 @@ def replace_model(
         model_digest = None if kept else digest_of_model(model)
         _recode(change.store, hasher, chosen.tolist(), own, model_digest)
         if vectors is not None:
-            kind = change.state.require_vectors().layout.kind
-            replace_vectors(change.folder, change.store, chosen.tolist(), vectors, kind, change.generation)
+            vector_dtype = change.state.require_vectors().layout.vector_dtype
+            replace_vectors(change.folder, change.store, chosen.tolist(), vectors, vector_dtype, change.generation)
 
 
 def _check_new_codes(hasher: BaseHasher, X: SamplesLike | None, codes: BinaryCodes) -> None:
@@ -318,7 +318,7 @@ def _encoded_vectors(change: Change, hasher: BaseHasher, ids: list[int]) -> Bina
         )
     bare = without_steps(hasher)
     packed = [
-        called_with_vectors(bare.encode_database, file.read(portion, change.store.places(portion))).packed
+        called_with_vectors(bare.encode_database, file.read(portion, change.store.vector_locations(portion))).packed
         for portion in batches(ids)
     ]
     width = n_bytes(hasher.n_bits_)
@@ -342,8 +342,8 @@ def _chosen_ids(change: Change, ids: ArrayLike | None, n_items: int) -> np.ndarr
 
 
 def _with_vectors(change: Change, rows: list[Row], vectors: np.ndarray) -> list[Row]:
-    places = change.keep_vectors([row.id for row in rows], vectors)
-    return [row._replace(slot=places[row.id][0], vector_sum=places[row.id][1]) for row in rows]
+    kept = change.keep_vectors([row.id for row in rows], vectors)
+    return [row._replace(vector_position=kept[row.id].position, vector_checksum=kept[row.id].checksum) for row in rows]
 
 
 def _note_kind(store: Store, texts: list[str | None], ids: list[int]) -> None:

@@ -97,7 +97,7 @@ class OpenCollection:
     def vector_dtype(self) -> str | None:
         """How vectors are kept: "float16", "int8", or None if they are not."""
         with self._session.reading() as (state, _):
-            return None if state.vectors is None else state.vectors.layout.kind
+            return None if state.vectors is None else state.vectors.layout.vector_dtype
 
     @property
     def space_id(self) -> str | None:
@@ -217,7 +217,7 @@ class OpenCollection:
     def vectors_state(self) -> tuple[str, int, int]:
         """What changes whenever kept vectors do: the name of their file, how many were written, and how many remain."""
         with self._session.reading() as (state, store):
-            n_written = 0 if state.vectors is None else store.meta("n_slots")
+            n_written = 0 if state.vectors is None else store.meta("n_records")
             return state.vector_file_name, n_written, len(state.index)
 
     def label_counts(self) -> dict[str | int | bool, int]:

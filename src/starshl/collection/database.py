@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 
 from ..exceptions import CollectionError, CollectionFormatError
 
-FORMAT = 2
+FORMAT = 1
 #: Sums of checksums are kept modulo this, so that they and the next checksum fit in SQLite's 64 bits.
 SUM_MODULUS = 1 << 62
 #: The condition that a row has one of the ids of a parameter, a JSON list: it may be of any length.
 HAS_LISTED_ID = "id IN (SELECT value FROM json_each(?))"
-META_TABLE = "CREATE TABLE facts (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID"
+META_TABLE = "CREATE TABLE meta (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID"
 # Which ids a transaction has changed, for readers that hold the state before it.
 _CHANGES = "CREATE TABLE changes (generation INTEGER NOT NULL, id INTEGER NOT NULL)"
 # The long texts come last, so that the other columns of a row are read without them.
@@ -24,23 +24,23 @@ _ITEMS = """CREATE TABLE items (
   code BLOB NOT NULL,
   own_code BLOB,
   label TEXT,
-  encoder TEXT,
-  slot INTEGER,
-  vector_sum INTEGER,
+  model_digest TEXT,
+  vector_position INTEGER,
+  vector_checksum INTEGER,
   reference TEXT,
   metadata TEXT NOT NULL,
   checksum INTEGER NOT NULL
 )"""
-# Codes of many items in one value, by ascending id; a block ends where the next one begins.
-_BLOCKS = """CREATE TABLE blocks (
+# Codes of many items in one value, by ascending id; a chunk ends where the next one begins.
+_CHUNKS = """CREATE TABLE chunks (
   first INTEGER PRIMARY KEY,
   n_items INTEGER NOT NULL,
   generation INTEGER NOT NULL,
   checksum INTEGER NOT NULL,
   content BLOB NOT NULL
 )"""
-# Labels and declared fields of the items of each block.
-_COLUMN_BLOCKS = """CREATE TABLE column_blocks (
+# Labels and declared fields of the items of each chunk.
+_COLUMN_CHUNKS = """CREATE TABLE column_chunks (
   name TEXT NOT NULL,
   first INTEGER NOT NULL,
   generation INTEGER NOT NULL,
@@ -56,11 +56,11 @@ PREVIEWS_TABLE = """CREATE TABLE previews (
 )"""
 #: The statements that made the tables, exactly as SQLite stores them.
 TABLES = {
-    "facts": META_TABLE,
+    "meta": META_TABLE,
     "items": _ITEMS,
     "changes": _CHANGES,
-    "blocks": _BLOCKS,
-    "column_blocks": _COLUMN_BLOCKS,
+    "chunks": _CHUNKS,
+    "column_chunks": _COLUMN_CHUNKS,
 }
 #: Tables that a file may have besides.
 OPTIONAL_TABLES = {"previews": PREVIEWS_TABLE}
@@ -69,10 +69,10 @@ DEFAULT_META: dict[str, str | int] = {
     "space": "",
     "fields": "{}",
     "label_kind": "",
-    "vector_kind": "",
+    "vector_dtype": "",
     "vector_file": "",
     "n_columns": 0,
-    "n_slots": 0,
+    "n_records": 0,
 }
 Value = TypeVar("Value", str, int)
 BUSY_SECONDS = 10.0  # to wait for a lock of SQLite, which is held for one transaction
@@ -128,12 +128,12 @@ class Connection:
 
     @staticmethod
     def create_file(path: Path, meta: dict[str, Any]) -> None:
-        """Make a new file whose tables are empty except for these entries of ``facts``."""
+        """Make a new file whose tables are empty except for these entries of ``meta``."""
         with explained(path, NOT_MADE), closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
             for statement in TABLES.values():
                 connection.execute(statement)
-            connection.executemany("INSERT INTO facts VALUES (?, ?)", meta.items())
+            connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
 
     def close(self) -> None:
         """Close the connection; the last one to close empties the write-ahead log into the file."""
@@ -193,14 +193,14 @@ class Connection:
 
     def all_meta(self) -> dict[str, Any]:
         """Return all entries but receipts, of which there may be many; each of them has its own checksum."""
-        query = "SELECT name, value FROM facts WHERE name < 'receipt' OR name >= 'receipu'"
+        query = "SELECT name, value FROM meta WHERE name < 'receipt' OR name >= 'receipu'"
         return dict(self.execute(query).fetchall())
 
     def set_meta(self, name: str, value: str | int) -> None:
-        self.execute("REPLACE INTO facts VALUES (?, ?)", [name, value])
+        self.execute("REPLACE INTO meta VALUES (?, ?)", [name, value])
 
     def _meta(self, name: str, kind: type[Value]) -> Value:
-        row = self.execute("SELECT value FROM facts WHERE name = ?", [name]).fetchone()
+        row = self.execute("SELECT value FROM meta WHERE name = ?", [name]).fetchone()
         if row is None or not isinstance(row[0], kind):
             raise CollectionFormatError(
                 f"{str(self.path)!r} lacks its entry {name!r}: the file is damaged. Restore it from a copy."
@@ -266,7 +266,7 @@ class Connection:
 
     def _check_format(self, schema: list[tuple[str, str, str]]) -> None:
         """Refuse another format, and any table, view or trigger that is not ours before a statement can run it."""
-        if ("facts", "table", META_TABLE) not in schema:
+        if ("meta", "table", META_TABLE) not in schema:
             raise self._foreign()
         given = self.meta("format")
         if given != FORMAT:

@@ -64,11 +64,11 @@ def _by_reference(store: Store, wanted: set[str]) -> dict[Any, int]:
 
 
 def _by_vector(file: VectorFile, store: Store, wanted: set[bytes]) -> dict[Any, int]:
-    places = file.places_of(wanted, store.meta("n_slots"))
+    records = file.find(wanted, store.meta("n_records"))
     found: dict[Any, int] = {}
-    for row in _rows(store, "slot", places):
-        assert row.slot is not None
-        found.setdefault((row.reference, row.metadata, places[row.slot]), row.id)
+    for row in _rows(store, "vector_position", records):
+        assert row.vector_position is not None
+        found.setdefault((row.reference, row.metadata, records[row.vector_position]), row.id)
     return found
 
 

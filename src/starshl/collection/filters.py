@@ -19,7 +19,7 @@ from .._common.warn import warn_caller
 from ..exceptions import CollectionFormatError, InputWarning
 from ..hashers.base import BaseHasher
 from ..index.base import check_ids
-from .blocks import COMPARISONS, LABELS, field_column
+from .chunks import COMPARISONS, LABELS, field_column
 from .fields import Value, check_field_name, value_in
 from .items import check_kind, class_kind, label_texts
 from .state import State
@@ -205,7 +205,7 @@ def kind_of_labels(hasher: BaseHasher, store: Store) -> str | None:
 
 def unknown_labels_note(state: State, store: Store, texts: Sequence[str]) -> str | None:
     """Say which of some labels, as JSON texts, no item has: one of them is usually a typo; None if all are known."""
-    columns = store.blocks.read_column(LABELS, state.memory.columns)
+    columns = store.chunks.read_column(LABELS, state.memory.columns)
     known = sorted({word for column in columns for word in column.words or ()})
     unknown = sorted(set(texts) - set(known))
     if not unknown or not known:
@@ -232,7 +232,7 @@ def _typed(condition: Condition, kind: str) -> Condition:
 
 def _compared(state: State, store: Store, name: str, conditions: Sequence[Condition]) -> np.ndarray:
     """Return which items meet all conditions on one column."""
-    columns = store.blocks.read_column(name, state.memory.columns)
+    columns = store.chunks.read_column(name, state.memory.columns)
     parts = [
         reduce(operator.and_, (column.passing(condition.word, condition.value) for condition in conditions))
         for column in columns
@@ -299,8 +299,8 @@ def count_labels(state: State, store: Store) -> dict[str | int | bool, int]:
 
 def labels_by_id(state: State, store: Store) -> dict[int, str | int | bool]:
     """Return the labels of all items that have one, by ascending id."""
-    ids, known = store.blocks.read_codes()[0].tolist(), {}
-    texts = [text for column in store.blocks.read_column(LABELS, state.memory.columns) for text in column.to_list()]
+    ids, known = store.chunks.read_codes()[0].tolist(), {}
+    texts = [text for column in store.chunks.read_column(LABELS, state.memory.columns) for text in column.to_list()]
     named: dict[str, str | int | bool] = {str(text): json.loads(str(text)) for text in set(texts) - {None}}
     for item, text in zip(ids, texts, strict=True):
         if text is not None:
@@ -328,7 +328,7 @@ def passing_ids(state: State, store: Store, filters: Filters) -> np.ndarray:
 
 def _counts_of_column(state: State, store: Store, name: str) -> Counter[Value]:
     counts: Counter[Value] = Counter()
-    for column in store.blocks.read_column(name, state.memory.columns):
+    for column in store.chunks.read_column(name, state.memory.columns):
         values = column.values if column.present is None else column.values[column.present]
         found, times = np.unique(values, return_counts=True)
         known = found.tolist() if column.words is None else [column.words[place] for place in found.tolist()]

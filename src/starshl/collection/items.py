@@ -31,8 +31,8 @@ class Row(NamedTuple):
 
     ``code`` is what a search compares. If it follows from the label, ``own_code`` is the code of the vector, which
     comes back when the label is removed; otherwise it is None. ``model_digest`` is that of the model that made the code
-    of the vector, None if it is not known. ``label`` and ``metadata`` are JSON texts. If vectors are kept, ``slot`` is
-    the place of this one in their file, and ``vector_sum`` its checksum.
+    of the vector, None if it is not known. ``label`` and ``metadata`` are JSON texts. If vectors are kept,
+    ``vector_position`` is the number of this one's record in their file, and ``vector_checksum`` its checksum.
     """
 
     id: int
@@ -40,8 +40,8 @@ class Row(NamedTuple):
     own_code: bytes | None
     label: str | None
     model_digest: str | None
-    slot: int | None
-    vector_sum: int | None
+    vector_position: int | None
+    vector_checksum: int | None
     reference: str | None
     metadata: str
 
@@ -67,19 +67,8 @@ class Row(NamedTuple):
         return "vector" if self.own_code is None else "label"
 
 
-#: The columns of the table of items, in the order of :class:`Row`.
-COLUMNS = (
-    "id",
-    "code",
-    "own_code",
-    "label",
-    "encoder",  # model_digest
-    "slot",
-    "vector_sum",
-    "reference",
-    "metadata",
-    "checksum",
-)
+#: The columns of the table of items.
+COLUMNS = (*Row._fields, "checksum")
 
 
 def checked_row(record: tuple[Any, ...]) -> Row | None:

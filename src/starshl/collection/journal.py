@@ -1,9 +1,9 @@
 """Receipts: short texts that are stored with a change, in its transaction, under a key that the caller chooses.
 
 A caller that does not know whether a change was stored, because it lost the connection or crashed, asks for the
-receipt: it is there exactly if the change is. The newest :data:`KEPT` receipts are kept. They stand among the facts of
-the database, so no format changes: ``receipt/KEY`` is a receipt with its checksum, ``receipt_slot/N`` the key in slot N
-of a ring, and ``receipts`` how many were ever written.
+receipt: it is there exactly if the change is. The newest :data:`KEPT` receipts are kept. They are meta
+entries of the database: ``receipt/KEY`` is a receipt with its checksum, ``receipt_slot/N`` the key in slot N of a ring,
+and ``receipts`` how many were ever written.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def store_receipt(store: Store, key: str, text: str) -> None:
     slot = f"receipt_slot/{number % KEPT}"
     forgotten = _value(store, slot)
     if forgotten is not None:
-        store.connection.execute("DELETE FROM facts WHERE name = ?", [f"receipt/{forgotten}"])
+        store.connection.execute("DELETE FROM meta WHERE name = ?", [f"receipt/{forgotten}"])
     store.set_meta(slot, key)
     store.set_meta(f"receipt/{key}", sealed(key, text))
     store.set_meta(_COUNT, number + 1)
@@ -77,7 +77,7 @@ def find_receipt(store: Store, key: str) -> str | None:
 
 
 def _value(store: Store, name: str) -> str | int | None:
-    found = store.connection.execute("SELECT value FROM facts WHERE name = ?", [name]).fetchone()
+    found = store.connection.execute("SELECT value FROM meta WHERE name = ?", [name]).fetchone()
     return None if found is None else found[0]
 
 
@@ -103,7 +103,7 @@ def check_entry(name: str, text: str) -> None:
 def append_entry(store: Store, name: str, text: str) -> None:
     """Store a text as the next entry of a journal; only inside a change."""
     last = store.connection.execute(
-        "SELECT max(name) FROM facts WHERE name > ? AND name < ?", [f"{_PREFIX}/{name}/", f"{_PREFIX}/{name}0"]
+        "SELECT max(name) FROM meta WHERE name > ? AND name < ?", [f"{_PREFIX}/{name}/", f"{_PREFIX}/{name}0"]
     ).fetchone()[0]
     number = 1 if last is None else _number(last) + 1
     store.set_meta(f"{_PREFIX}/{name}/{number:0{_NUMBER_DIGITS}}", sealed(f"{name} {number}", text))
@@ -113,7 +113,7 @@ def read_entries(store: Store, name: str, after: int = 0) -> list[str]:
     """Return the entries of a journal that come after a number, in their order; refuse damaged ones."""
     bounds = [f"{_PREFIX}/{name}/{after:0{_NUMBER_DIGITS}}", f"{_PREFIX}/{name}0"]
     rows = store.connection.execute(
-        "SELECT name, value FROM facts WHERE name > ? AND name < ? ORDER BY name", bounds
+        "SELECT name, value FROM meta WHERE name > ? AND name < ? ORDER BY name", bounds
     ).fetchall()
     texts = []
     for number, (key, value) in enumerate(rows, after + 1):

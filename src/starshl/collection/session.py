@@ -22,7 +22,7 @@ from .journal import append_entry, store_receipt
 from .previews import verify as verify_previews
 from .state import State, batches, compact_vectors
 from .store import Store
-from .vectors import VectorsGone, append_records, discard_other_vectors, sums, trim
+from .vectors import VectorLocation, VectorsGone, append_records, checksums, discard_other_vectors, trim
 
 DATABASE = "items.sqlite"
 _LOCK = "writer.lock"
@@ -38,13 +38,14 @@ class Change:
     state: State
     successor: State | None = None
 
-    def keep_vectors(self, ids: list[int], vectors: np.ndarray) -> dict[int, tuple[int, int]]:
-        """Write vectors to the disk, where they belong to this change; return the slot and the checksum of each."""
+    def keep_vectors(self, ids: list[int], vectors: np.ndarray) -> dict[int, VectorLocation]:
+        """Write vectors to the disk, where they belong to this change; return where each is."""
         file = self.state.require_vectors()
-        records, n_slots = file.layout.pack(vectors), self.store.meta("n_slots")
-        append_records(self.folder / file.name, records, n_slots)
-        self.store.set_meta("n_slots", n_slots + len(records))
-        return dict(zip(ids, enumerate(sums(ids, records), n_slots), strict=True))
+        records, n_records = file.layout.pack(vectors), self.store.meta("n_records")
+        append_records(self.folder / file.name, records, n_records)
+        self.store.set_meta("n_records", n_records + len(records))
+        locations = map(VectorLocation, range(n_records, n_records + len(records)), checksums(ids, records))
+        return dict(zip(ids, locations, strict=True))
 
     def change_codes(
         self, gone: np.ndarray | None = None, codes: BinaryCodes | None = None, ids: np.ndarray | None = None
@@ -152,16 +153,16 @@ class Session:
             state = self._read(store)
             if state.vectors is not None:
                 for ids in batches(np.sort(state.index.ids).tolist()):
-                    state.vectors.records(ids, store.places(ids))
+                    state.vectors.records(ids, store.vector_locations(ids))
             return len(state.index)
 
     def compact(self) -> None:
-        """Give free pages, and the slots of vectors that are gone, back to the file system."""
+        """Give free pages, and the records of vectors that are gone, back to the file system."""
         with self._change_lock:
             writer = self._open_writer()
             with self.reading() as (state, store):
-                has_gaps = state.vectors is not None and store.meta("n_slots") > len(state.index)
-                is_scattered = store.blocks.is_scattered()
+                has_gaps = state.vectors is not None and store.meta("n_records") > len(state.index)
+                is_scattered = store.chunks.is_scattered()
             if has_gaps:
                 with self.writing() as change:
                     name = compact_vectors(change.folder, change.store, change.state, change.generation)
@@ -169,7 +170,7 @@ class Session:
                 discard_other_vectors(self._folder, name)
             if is_scattered:
                 with self.writing() as change:
-                    change.store.rewrite_blocks()
+                    change.store.rewrite_chunks()
                     change.change_codes()
             writer.compact()
 
@@ -207,7 +208,7 @@ class Session:
                 discard_other_models(self._folder, state.model)
                 discard_other_vectors(self._folder, state.vector_file_name)
                 if state.vectors is not None:
-                    trim(self._folder / state.vectors.name, state.vectors.layout, store.meta("n_slots"))
+                    trim(self._folder / state.vectors.name, state.vectors.layout, store.meta("n_records"))
 
     def _begin(self, store: Store, stack: ExitStack) -> State:
         """Begin to read the newest state, and begin again if its vectors moved to another file at that moment."""

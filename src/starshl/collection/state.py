@@ -16,18 +16,18 @@ from ..exceptions import CollectionFormatError
 from ..hashers.base import BaseHasher
 from ..index.choice import make_index
 from ..index.memory import MemoryIndex
-from .blocks import ColumnCache
+from .chunks import ColumnCache
 from .folder import Kernels, load_model
 from .items import Row
 from .store import Store
-from .vectors import KINDS, RecordLayout, VectorFile, append_records, new_file_name, sums
+from .vectors import VECTOR_DTYPES, RecordLayout, VectorFile, append_records, checksums, new_file_name
 
 _ITEMS_AT_ONCE = 4096  # 32 MB if a vector has 2,000 float32 numbers
 
 
 @dataclass(slots=True)
 class Memory:
-    """What later filters need not read again: blocks of columns, and the last change up to which rows were checked."""
+    """What later filters need not read again: chunks of columns, and the last change up to which rows were checked."""
 
     columns: ColumnCache
     rows_checked: int | None
@@ -62,7 +62,7 @@ class State:
             )
         _check_space(store, hasher)
         vectors = _vector_file(store, folder)
-        ids, codes = _from_blocks(store, n_bits)
+        ids, codes = _from_chunks(store, n_bits)
         index = make_index(codes, ids, hasher=hasher, n_jobs=n_jobs)
         return cls(store.meta("generation"), model, hasher, index, max(len(ids), 1), vectors, Memory({}, None))
 
@@ -73,9 +73,9 @@ class State:
         if changed is None or files != (self.model, self.vector_file_name):
             return None
         if self.vectors is not None:
-            self.vectors.check_length(store.meta("n_slots"))
+            self.vectors.check_length(store.meta("n_records"))
         rows = store.rows(store.present(changed))
-        _check_places(rows, store, self.vectors)
+        _check_positions(rows, store, self.vectors)
         ids, codes = _unpacked(rows, self.index.n_bits)
         touched = np.array(changed, np.int64)
         gone = touched[self.index.holds(touched)]
@@ -96,7 +96,7 @@ class State:
 
     def vectors_of(self, store: Store, ids: list[int]) -> np.ndarray:
         """Return the kept vectors of items."""
-        return self.require_vectors().read(ids, store.places(ids))
+        return self.require_vectors().read(ids, store.vector_locations(ids))
 
     def as_indexed(self, by_id: np.ndarray) -> np.ndarray:
         """Return booleans that are given by ascending id in the order of the index."""
@@ -135,14 +135,14 @@ def _vector_file(store: Store, folder: Path) -> VectorFile | None:
     name = store.text_meta("vector_file")
     if not name:
         return None
-    kind, n_columns = store.text_meta("vector_kind"), store.meta("n_columns")
-    if kind not in KINDS or n_columns < 1:
+    vector_dtype, n_columns = store.text_meta("vector_dtype"), store.meta("n_columns")
+    if vector_dtype not in VECTOR_DTYPES or n_columns < 1:
         raise CollectionFormatError(
-            f"The collection claims to keep {kind!r} vectors of {n_columns} numbers: it is damaged. Restore it from a "
-            "copy."
+            f"The collection claims to keep {vector_dtype!r} vectors of {n_columns} numbers: it is damaged. Restore it "
+            "from a copy."
         )
-    file = VectorFile(folder, name, RecordLayout(kind, n_columns))
-    file.check_length(store.meta("n_slots"))
+    file = VectorFile(folder, name, RecordLayout(vector_dtype, n_columns))
+    file.check_length(store.meta("n_records"))
     return file
 
 
@@ -156,18 +156,19 @@ def _check_space(store: Store, hasher: BaseHasher) -> None:
         )
 
 
-def _check_places(rows: list[Row], store: Store, vectors: VectorFile | None) -> None:
-    """Refuse rows whose vectors are where they cannot be."""
-    n_slots = 0 if vectors is None else store.meta("n_slots")
+def _check_positions(rows: list[Row], store: Store, vectors: VectorFile | None) -> None:
+    """Refuse rows whose vectors are in records that do not exist."""
+    n_records = 0 if vectors is None else store.meta("n_records")
     for row in rows:
-        if (row.slot is None) != (vectors is None) or (row.slot is not None and not 0 <= row.slot < n_slots):
+        position = row.vector_position
+        if (position is None) != (vectors is None) or (position is not None and not 0 <= position < n_records):
             raise CollectionFormatError(
-                f"The item {row.id} has its vector in slot {row.slot}, and {n_slots} are taken: the collection is "
+                f"The item {row.id} has its vector in record {position}, and there are {n_records}: the collection is "
                 "damaged. Restore it from a copy."
             )
 
 
-def _from_blocks(store: Store, n_bits: int) -> tuple[np.ndarray, BinaryCodes]:
+def _from_chunks(store: Store, n_bits: int) -> tuple[np.ndarray, BinaryCodes]:
     """Return ids and codes of all items."""
     ids, packed = store.read_codes()
     if len(ids) and packed.shape[1] != n_bytes(n_bits):
@@ -211,13 +212,15 @@ def compact_vectors(folder: Path, store: Store, state: State, generation: int) -
     """Copy the vectors of all items to a new file without gaps; return its name. Only inside a change."""
     file = state.require_vectors()
     ids = np.sort(state.index.ids).tolist()
-    portions = ((portion, file.records(portion, store.places(portion))) for portion in batches(ids))
+    portions = ((portion, file.records(portion, store.vector_locations(portion))) for portion in batches(ids))
     return _write(folder, store, portions, file.layout, generation)
 
 
-def replace_vectors(folder: Path, store: Store, ids: list[int], vectors: np.ndarray, kind: str, generation: int) -> str:
+def replace_vectors(
+    folder: Path, store: Store, ids: list[int], vectors: np.ndarray, vector_dtype: str, generation: int
+) -> str:
     """Write new vectors of all items to a new file; return its name. Only inside a change."""
-    layout = RecordLayout(kind, vectors.shape[1])
+    layout = RecordLayout(vector_dtype, vectors.shape[1])
     portions = ((ids[part], layout.pack(vectors[part])) for part in tiles(len(ids), _ITEMS_AT_ONCE))
     return _write(folder, store, portions, layout, generation)
 
@@ -235,24 +238,24 @@ def _write(
     path.unlink(missing_ok=True)
     append_records(path, np.empty(0, layout.dtype), 0)
     try:
-        n_slots = 0
+        n_records = 0
         for ids, records in portions:
-            append_records(path, records, n_slots)
-            _move(store, ids, n_slots, sums(ids, records))
-            n_slots += len(ids)
+            append_records(path, records, n_records)
+            _move(store, ids, n_records, checksums(ids, records))
+            n_records += len(ids)
     except BaseException:
         path.unlink(missing_ok=True)
         raise
     store.set_meta("vector_file", name)
     store.set_meta("n_columns", layout.n_columns)
-    store.set_meta("n_slots", n_slots)
+    store.set_meta("n_records", n_records)
     return name
 
 
-def _move(store: Store, ids: list[int], first_slot: int, totals: list[int]) -> None:
-    """Give items new slots, one after the other."""
+def _move(store: Store, ids: list[int], first: int, totals: list[int]) -> None:
+    """Let the vectors of items be in records that follow each other."""
     rows = store.rows(ids)
     store.move(
-        row._replace(slot=slot, vector_sum=total)
-        for slot, (row, total) in enumerate(zip(rows, totals, strict=True), first_slot)
+        row._replace(vector_position=position, vector_checksum=total)
+        for position, (row, total) in enumerate(zip(rows, totals, strict=True), first)
     )

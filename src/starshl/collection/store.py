@@ -17,10 +17,11 @@ import numpy as np
 
 from .._common.platform import open_file, sync_content, write_at
 from ..exceptions import CollectionError, CollectionFormatError
-from .blocks import LABELS, BlockItems, Blocks, field_column
+from .chunks import LABELS, ChunkItems, Chunks, field_column
 from .database import DEFAULT_META, FORMAT, HAS_LISTED_ID, SUM_MODULUS, Connection
 from .fields import Fields, fields_text, read_fields, values_of
 from .items import COLUMNS, Row, checked_row
+from .vectors import VectorLocation
 
 FILE_NAME = "acknowledged"
 _SECTOR = 512
@@ -31,7 +32,7 @@ _READS = 3
 _META = ("log_start", "log_end", "log_sum")
 # Tests replace it, so that a few items are more than a log holds.
 LOG_CAPACITY = 4_000  # items; a reader that missed more loads all codes again, and the log stays small
-_META_SUM = "facts_sum"
+_META_SUM = "meta_sum"
 _COLUMNS = ", ".join(COLUMNS)
 _INSERT = f"INSERT INTO items ({_COLUMNS}) VALUES ({', '.join('?' for _ in COLUMNS)})"
 
@@ -163,17 +164,17 @@ class ChangeLog:
 
 
 class Store:
-    """Rows, blocks and meta entries through one connection; every change has a number, the generation."""
+    """Rows, chunks and meta entries through one connection; every change has a number, the generation."""
 
     def __init__(self, path: Path, *, writable: bool) -> None:
         self.path = path
         self._counter = path.with_name(FILE_NAME)
-        # What the current transaction has done: ids to log, and what changes in blocks.
+        # What the current transaction has done: ids to log, and what changes in chunks.
         self._changed: list[int] = []
         self._leaving: list[int] = []
-        self._arriving: list[BlockItems] = []
+        self._arriving: list[ChunkItems] = []
         self.connection = Connection(path, writable=writable)
-        self.blocks = Blocks(self.connection)
+        self.chunks = Chunks(self.connection)
         self._log = ChangeLog(self.connection)
 
     @staticmethod
@@ -182,7 +183,7 @@ class Store:
         create_counter(path.with_name(FILE_NAME))
         numbers = {"generation": 0, "n_items": 0, "checksum_sum": 0, "n_bits": n_bits}
         meta = {"format": FORMAT} | DEFAULT_META | more_meta | numbers | {"model": model} | EMPTY_LOG
-        meta |= Blocks.no_blocks(_column_names(read_fields(str(meta["fields"]))))
+        meta |= Chunks.no_chunks(_column_names(read_fields(str(meta["fields"]))))
         Connection.create_file(path, meta | {_META_SUM: _sum_of(meta)})
 
     def close(self) -> None:
@@ -208,7 +209,7 @@ class Store:
             generation = self.meta("generation") + 1
             self._changed, self._leaving, self._arriving = [], [], []
             yield generation
-            self._write_blocks(generation)
+            self._write_chunks(generation)
             self._log.append(generation, self._changed)
             self.set_meta("generation", generation)
             self.set_meta(_META_SUM, _sum_of(self.connection.all_meta()))
@@ -250,17 +251,17 @@ class Store:
         """Return the declared metadata fields."""
         return read_fields(self.text_meta("fields"))
 
-    def rewrite_blocks(self) -> None:
-        """Write all blocks again, without gaps; only inside :meth:`writing`."""
+    def rewrite_chunks(self) -> None:
+        """Write all chunks again, without gaps; only inside :meth:`writing`."""
         fields = self.fields()
-        self.blocks.clear(_column_names(fields))
-        self._arriving = [BlockItems.of(rows, fields) for rows in _portions(self.all_rows())]
+        self.chunks.clear(_column_names(fields))
+        self._arriving = [ChunkItems.of(rows, fields) for rows in _portions(self.all_rows())]
 
     def declare(self, fields: Fields, generation: int) -> None:
         """Add declared fields, whose values the items must fit; only inside :meth:`writing`."""
         values = values_of(self.all_rows(), fields)
         for name in fields:
-            self.blocks.add_column(field_column(name), values[name], generation)
+            self.chunks.add_column(field_column(name), values[name], generation)
         self.set_meta("fields", fields_text(self.fields() | fields))
 
     def put(self, rows: Iterable[Row], *, present: list[int] | None = None) -> None:
@@ -272,7 +273,7 @@ class Store:
         self.delete([row.id for row in rows] if present is None else present)
         self._changed += [] if present is None else [row.id for row in rows]
         self._insert(rows)
-        self._arriving.append(BlockItems.of(rows, self.fields()))
+        self._arriving.append(ChunkItems.of(rows, self.fields()))
 
     def move(self, rows: Iterable[Row]) -> None:
         """Replace rows by others that differ only in where their vectors are; only inside :meth:`writing`."""
@@ -289,9 +290,9 @@ class Store:
         self._delete(ids)
 
     def read_codes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return all ids, ascending, and the packed codes; refuse damaged blocks, and a damaged log of changes."""
+        """Return all ids, ascending, and the packed codes; refuse damaged chunks, and a damaged log of changes."""
         self._log.read()
-        return self.blocks.read_codes()
+        return self.chunks.read_codes()
 
     def changed_since(self, generation: int) -> list[int] | None:
         """Return the ids that may have changed since a generation, or None if that is not known."""
@@ -347,48 +348,48 @@ class Store:
         query = f"SELECT 1 FROM items WHERE label IS NOT NULL AND NOT {HAS_LISTED_ID} LIMIT 1"
         return self.connection.execute(query, [json.dumps(ids)]).fetchone() is not None
 
-    def places(self, ids: list[int]) -> dict[int, tuple[int, int]]:
-        """Return slot and checksum of the vector of each id; only the vector itself tells whether they are right."""
-        query = f"SELECT id, slot, vector_sum FROM items WHERE {HAS_LISTED_ID}"
-        places = {}
-        for item, slot, total in self.connection.execute(query, [json.dumps(ids)]):
-            if type(slot) is not int or type(total) is not int:
-                raise self._damaged(f"has lost the place of the vector of item {item}")
-            places[item] = slot, total
-        if len(places) < len(ids):
-            raise self._missing(next(item for item in ids if item not in places))
-        return places
+    def vector_locations(self, ids: list[int]) -> dict[int, VectorLocation]:
+        """Return where the vector of each id is; only the vector itself tells whether that is right."""
+        query = f"SELECT id, vector_position, vector_checksum FROM items WHERE {HAS_LISTED_ID}"
+        found = {}
+        for item, position, checksum in self.connection.execute(query, [json.dumps(ids)]):
+            if type(position) is not int or type(checksum) is not int:
+                raise self._damaged(f"has lost the location of the vector of item {item}")
+            found[item] = VectorLocation(position, checksum)
+        if len(found) < len(ids):
+            raise self._missing(next(item for item in ids if item not in found))
+        return found
 
     def check_integrity(self) -> None:
-        """Let SQLite examine every page, and compare all rows with the blocks; only inside :meth:`reading`."""
+        """Let SQLite examine every page, and compare all rows with the chunks; only inside :meth:`reading`."""
         findings = [row[0] for row in self.connection.execute("PRAGMA integrity_check")]
         if findings != ["ok"]:
             raise CollectionFormatError(f"{str(self.path)!r} is damaged ({findings[0]}). Restore it from a copy.")
-        self._compare_blocks()
+        self._compare_chunks()
 
-    def _compare_blocks(self) -> None:
-        """Refuse blocks that say anything else than the rows."""
+    def _compare_chunks(self) -> None:
+        """Refuse chunks that say anything else than the rows."""
         fields, rows = self.fields(), self.all_rows()
-        ids, packed = self.blocks.read_codes()
-        columns = {name: self.blocks.read_column(name, {}) for name in _column_names(fields)}
+        ids, packed = self.chunks.read_codes()
+        columns = {name: self.chunks.read_column(name, {}) for name in _column_names(fields)}
         start = 0
-        for number, size in enumerate(self.blocks.sizes()):
-            expected = BlockItems.of(list(islice(rows, size)), fields)
+        for number, size in enumerate(self.chunks.sizes()):
+            expected = ChunkItems.of(list(islice(rows, size)), fields)
             found = {name: column[number].to_list() for name, column in columns.items() if number < len(column)}
             end = start + size
             same = np.array_equal(ids[start:end], expected.ids) and np.array_equal(packed[start:end], expected.packed)
             if (size and not same) or found != expected.columns:
-                raise self._damaged(f"says something else about its items in the block {number} than in their rows")
+                raise self._damaged(f"says something else about its items in the chunk {number} than in their rows")
             start = end
         if next(rows, None) is not None:
-            raise self._damaged("has rows of items that are in no block")
+            raise self._damaged("has rows of items that are in no chunk")
 
-    def _write_blocks(self, generation: int) -> None:
-        """Bring the blocks in step with the rows that this transaction has changed."""
-        arriving = reduce(BlockItems.joined, self._arriving, BlockItems.of([], self.fields()))
-        self.blocks.replace(np.union1d(np.array(self._leaving, np.int64), arriving.ids), arriving, generation)
-        if sum(self.blocks.sizes()) != self.meta("n_items"):
-            raise self._damaged("holds other items in its rows than in its blocks")
+    def _write_chunks(self, generation: int) -> None:
+        """Bring the chunks in step with the rows that this transaction has changed."""
+        arriving = reduce(ChunkItems.joined, self._arriving, ChunkItems.of([], self.fields()))
+        self.chunks.replace(np.union1d(np.array(self._leaving, np.int64), arriving.ids), arriving, generation)
+        if sum(self.chunks.sizes()) != self.meta("n_items"):
+            raise self._damaged("holds other items in its rows than in its chunks")
 
     def _insert(self, rows: list[Row]) -> None:
         checksums = [row.checksum for row in rows]
@@ -435,8 +436,8 @@ class Store:
         self.set_meta("checksum_sum", (self.meta("checksum_sum") + checksums) % SUM_MODULUS)
 
     def _missing(self, item: int) -> Exception:
-        """Return the error for an item without a row, which is damage if the blocks know the item."""
-        if self.blocks.holds(item):
+        """Return the error for an item without a row, which is damage if the chunks know the item."""
+        if self.chunks.holds(item):
             return self._damaged(f"has lost the row of item {item}")
         return KeyError(f"The id {item} is not in the collection.")
 

@@ -1,9 +1,9 @@
 """The file of kept vectors: records that are appended before a change is committed, and never changed afterward.
 
-The database says which file is in use, how many of its slots are taken, and which slot and checksum each item has.
-A slot is taken once its change is committed. What a failed change has left behind the last taken slot is overwritten by
-the next one, and slots of removed items stay as they are until the collection is compacted into a new file. So any
-state that a reader holds finds its vectors unchanged, and what a crash leaves is never read.
+The database says which file is in use, how many records of it count, and which of them each item has, with what
+checksum. A record counts once its change is committed. What a failed change has left behind them is overwritten by the
+next one, and records of removed items stay as they are until the collection is compacted into a new file. So any state
+that a reader holds finds its vectors unchanged, and what a crash leaves is never read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Callable, Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from scipy import sparse
@@ -30,13 +30,13 @@ from ..hashers.base import BaseHasher
 from ..hashers.prepared import PreparedHasher, kept_width, takes_cells, vector_hasher
 
 #: How a number is stored, by the word that users give.
-KINDS = {"float16": np.dtype("<f2"), "int8": np.dtype("i1")}
+VECTOR_DTYPES = {"float16": np.dtype("<f2"), "int8": np.dtype("i1")}
 _LARGEST_INT8 = 127
 Result = TypeVar("Result")
 FIRST_FILE = "vectors-0.bin"
 _NAME = re.compile(r"vectors-[0-9]{1,19}\.bin")
 _ID = struct.Struct("<q")
-_SLOTS_AT_ONCE = 4096  # compared with others
+_RECORDS_AT_ONCE = 4096  # compared with others
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +48,23 @@ class RecordLayout:
     - "int8": the scale is the largest entry over 127. Rounding changes an entry by at most 1/254 of the largest one.
     """
 
-    kind: str
+    vector_dtype: str
     n_columns: int
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return np.dtype([("scale", "<f8"), ("values", KINDS[self.kind], (self.n_columns,))])
+        return np.dtype([("scale", "<f8"), ("values", VECTOR_DTYPES[self.vector_dtype], (self.n_columns,))])
 
     def pack(self, vectors: np.ndarray) -> np.ndarray:
         """Return one record per row of finite numbers."""
         largest = np.abs(vectors).max(axis=1, initial=0.0)
-        scales = _power_of_two(largest) if self.kind == "float16" else largest / _LARGEST_INT8
+        scales = _power_of_two(largest) if self.vector_dtype == "float16" else largest / _LARGEST_INT8
         # A vector of zeros, or one whose scale is too small for a float, is stored as zeros.
         scales[scales == 0.0] = 1.0
         scaled = vectors / scales[:, None]
         records = np.empty(len(vectors), self.dtype)
         records["scale"] = scales
-        records["values"] = scaled if self.kind == "float16" else np.rint(scaled)
+        records["values"] = scaled if self.vector_dtype == "float16" else np.rint(scaled)
         return records
 
     def unpack(self, records: np.ndarray) -> np.ndarray:
@@ -109,18 +109,25 @@ def _power_of_two(largest: np.ndarray) -> np.ndarray:
     return np.where(largest > 0, np.ldexp(1.0, exponents - 1), 0.0)
 
 
-def create_vectors(folder: Path, kind: str, hasher: BaseHasher) -> dict[str, str | int]:
+def create_vectors(folder: Path, vector_dtype: str, hasher: BaseHasher) -> dict[str, str | int]:
     """Make the empty file of a new collection; return what the database needs to know about it."""
-    check_choice(kind, "vectors", tuple(KINDS))
+    check_choice(vector_dtype, "vectors", tuple(VECTOR_DTYPES))
     n_columns = kept_width(hasher)
     if n_columns is None:
         raise ValueError(
             f"This {type(hasher).__name__} was not fitted on rows of numbers, so there are no vectors to keep. Leave "
             "vectors out."
         )
-    layout = RecordLayout(kind, int(n_columns))
+    layout = RecordLayout(vector_dtype, int(n_columns))
     append_records(folder / FIRST_FILE, np.empty(0, layout.dtype), 0)
-    return {"vector_kind": kind, "vector_file": FIRST_FILE, "n_columns": layout.n_columns, "n_slots": 0}
+    return {"vector_dtype": vector_dtype, "vector_file": FIRST_FILE, "n_columns": layout.n_columns, "n_records": 0}
+
+
+class VectorLocation(NamedTuple):
+    """Where the vector of an item is: the number of its record in the file, and what its checksum must be."""
+
+    position: int
+    checksum: int
 
 
 class VectorsGone(CollectionFormatError):
@@ -142,50 +149,50 @@ class VectorFile:
         weakref.finalize(self, os.close, self._handle)
         self._mapped = np.empty(0, layout.dtype)
 
-    def read(self, ids: Sequence[int], places: dict[int, tuple[int, int]]) -> np.ndarray:
-        """Return the vectors of items as float64, given the slot and the checksum of each."""
-        return self.layout.unpack(self.records(ids, places))
+    def read(self, ids: Sequence[int], locations: dict[int, VectorLocation]) -> np.ndarray:
+        """Return the vectors of items as float64, given where each is."""
+        return self.layout.unpack(self.records(ids, locations))
 
-    def records(self, ids: Sequence[int], places: dict[int, tuple[int, int]]) -> np.ndarray:
+    def records(self, ids: Sequence[int], locations: dict[int, VectorLocation]) -> np.ndarray:
         """Return the records of items, or refuse the file if one is not what was stored."""
-        slots = np.array([places[item][0] for item in ids], np.int64)
-        if len(slots) and slots.min() < 0:
-            raise self._damaged(ids[int(slots.argmin())])
-        n_slots = int(slots.max()) + 1 if len(slots) else 0
-        self.check_length(n_slots)
-        records = self._mapping(n_slots)[slots]
-        for item, found in zip(ids, sums(ids, records), strict=True):
-            if found != places[item][1]:
+        positions = np.array([locations[item].position for item in ids], np.int64)
+        if len(positions) and positions.min() < 0:
+            raise self._damaged(ids[int(positions.argmin())])
+        n_records = int(positions.max()) + 1 if len(positions) else 0
+        self.check_length(n_records)
+        records = self._mapping(n_records)[positions]
+        for item, found in zip(ids, checksums(ids, records), strict=True):
+            if found != locations[item].checksum:
                 raise self._damaged(item)
         return records
 
-    def places_of(self, wanted: Container[bytes], n_slots: int) -> dict[int, bytes]:
-        """Return the slots, of the first ``n_slots``, that hold one of these records, and which."""
-        self.check_length(n_slots)
-        mapped, width = self._mapping(n_slots), self.layout.dtype.itemsize
+    def find(self, wanted: Container[bytes], n_records: int) -> dict[int, bytes]:
+        """Return which of the first ``n_records`` are among these contents, each with its content."""
+        self.check_length(n_records)
+        mapped, width = self._mapping(n_records), self.layout.dtype.itemsize
         found = {}
-        for start in range(0, n_slots, _SLOTS_AT_ONCE):
-            content = mapped[start : min(start + _SLOTS_AT_ONCE, n_slots)].tobytes()
-            for slot, place in enumerate(range(0, len(content), width), start):
-                record = content[place : place + width]
+        for start in range(0, n_records, _RECORDS_AT_ONCE):
+            content = mapped[start : min(start + _RECORDS_AT_ONCE, n_records)].tobytes()
+            for position, offset in enumerate(range(0, len(content), width), start):
+                record = content[offset : offset + width]
                 if record in wanted:
-                    found[slot] = record
+                    found[position] = record
         return found
 
-    def check_length(self, n_slots: int) -> None:
-        """Refuse a file that does not hold this many slots."""
-        size, needed = os.fstat(self._handle).st_size, n_slots * self.layout.dtype.itemsize
+    def check_length(self, n_records: int) -> None:
+        """Refuse a file that does not hold this many records."""
+        size, needed = os.fstat(self._handle).st_size, n_records * self.layout.dtype.itemsize
         if size < needed:
             raise CollectionFormatError(
                 f"{str(self._path)!r} has {size} bytes, and its vectors need {needed}: the file is damaged. Restore "
                 "the whole folder from a copy."
             )
 
-    def _mapping(self, n_slots: int) -> np.ndarray:
+    def _mapping(self, n_records: int) -> np.ndarray:
         """Return at least this many records of the file, whose length was checked."""
         mapped = self._mapped
-        if len(mapped) < n_slots:
-            length = n_slots * self.layout.dtype.itemsize
+        if len(mapped) < n_records:
+            length = n_records * self.layout.dtype.itemsize
             self._mapped = mapped = np.frombuffer(map_file(self._handle, length), self.layout.dtype)
         return mapped
 
@@ -208,7 +215,7 @@ class VectorFile:
         )
 
 
-def sums(ids: Sequence[int], records: np.ndarray) -> list[int]:
+def checksums(ids: Sequence[int], records: np.ndarray) -> list[int]:
     """Return the checksum of each record, which also covers the id that it belongs to."""
     width, content = records.dtype.itemsize, memoryview(records.tobytes())
     starts = range(0, len(content), width)
@@ -218,22 +225,22 @@ def sums(ids: Sequence[int], records: np.ndarray) -> list[int]:
     ]
 
 
-def append_records(path: Path, records: np.ndarray, n_slots: int) -> None:
-    """Write records behind the first ``n_slots`` of a file, made if it is missing, and flush them to the disk."""
+def append_records(path: Path, records: np.ndarray, n_records: int) -> None:
+    """Write records behind the first ``n_records`` of a file, made if it is missing, and flush them to the disk."""
     content = memoryview(records.tobytes())
     try:
         is_new = not path.exists()
         handle = open_file(path, os.O_RDWR | os.O_CREAT)
         try:
-            place = n_slots * records.dtype.itemsize
+            offset = n_records * records.dtype.itemsize
             while content:
-                n_written = write_at(handle, content, place)
-                content, place = content[n_written:], place + n_written
+                n_written = write_at(handle, content, offset)
+                content, offset = content[n_written:], offset + n_written
             os.fsync(handle)
         except OSError:
             # Room on a full disk is worth more than half of a change that was not stored.
             with suppress(OSError):
-                os.ftruncate(handle, n_slots * records.dtype.itemsize)
+                os.ftruncate(handle, n_records * records.dtype.itemsize)
             raise
         finally:
             os.close(handle)
@@ -258,9 +265,9 @@ def discard_other_vectors(folder: Path, name: str) -> None:
             path.unlink()
 
 
-def trim(path: Path, layout: RecordLayout, n_slots: int) -> None:
-    """Cut off what a change that failed has left behind the slots in use."""
-    length = n_slots * layout.dtype.itemsize
+def trim(path: Path, layout: RecordLayout, n_records: int) -> None:
+    """Cut off what a change that failed has left behind the records that count."""
+    length = n_records * layout.dtype.itemsize
     if path.stat().st_size > length:
         os.truncate(path, length)
 

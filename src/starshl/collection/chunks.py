@@ -1,9 +1,9 @@
-"""Blocks: the codes, labels and declared fields of thousands of items in one value of the database.
+"""Chunks: the codes, labels and declared fields of thousands of items in one value of the database.
 
 A collection of a million items opens by reading a few hundred of them, and a filter on a declared field reads as few.
 They repeat what the rows say, in the same transaction. Each has a checksum over its place and the change that wrote it,
-and a meta entry holds the sum of these, so a block that is damaged, missing, or left from an earlier state is noticed
-whenever blocks are read.
+and a meta entry holds the sum of these, so a chunk that is damaged, missing, or left from an earlier state is noticed
+whenever chunks are read.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _TYPES = {*_INTEGERS, "<f8"}
 _EXACT = 2**53
 #: The column of the labels, as JSON texts.
 LABELS = "labels"
-# A change of one item writes a whole block: 50 kB at 128 bits.
-# Tests replace it, so that a few items take several blocks.
-ITEMS_PER_BLOCK = 2048
+# A change of one item writes a whole chunk: 50 kB at 128 bits.
+# Tests replace it, so that a few items take several chunks.
+ITEMS_PER_CHUNK = 2048
 _LOWEST = -(2**63)
 _CODES = "codes"
 _PLACE = struct.Struct("<qq")
@@ -124,14 +124,14 @@ class Column(NamedTuple):
         elif isinstance(value, list):
             return np.any([self.passing("=", one) for one in value], axis=0)
         elif isinstance(value, str):
-            # No item of this block has a value, or there would be words.
+            # No item of this chunk has a value, or there would be words.
             return np.zeros(len(self.values), np.bool_)
         else:
             passing = _compared(COMPARISONS[word], self.values, value)
         return passing if self.present is None else passing & self.present
 
 
-#: Decoded blocks of columns by name and first id, with the change that wrote each and its checksum.
+#: Decoded chunks of columns by name and first id, with the change that wrote each and its checksum.
 ColumnCache = dict[str, dict[int, tuple[int, int, Column]]]
 
 
@@ -161,7 +161,7 @@ def field_column(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class BlockItems:
+class ChunkItems:
     """Items by ascending id: their codes, and their values in each column."""
 
     ids: np.ndarray
@@ -169,8 +169,8 @@ class BlockItems:
     columns: dict[str, list[Value | None]]
 
     @classmethod
-    def of(cls, rows: Sequence[Row], fields: Fields) -> BlockItems:
-        """Return what blocks hold of rows of any order."""
+    def of(cls, rows: Sequence[Row], fields: Fields) -> ChunkItems:
+        """Return what chunks hold of rows of any order."""
         ordered = sorted(rows, key=itemgetter(0))
         values = values_of(ordered, fields)
         columns: dict[str, list[Value | None]] = {LABELS: [row.label for row in ordered]}
@@ -179,60 +179,60 @@ class BlockItems:
         ids = np.array([row.id for row in ordered], np.int64)
         return cls(ids, packed.reshape(len(ids), -1 if len(ids) else 0), columns)
 
-    def part(self, span: slice) -> BlockItems:
+    def part(self, span: slice) -> ChunkItems:
         """Return some of the items."""
         columns = {name: values[span] for name, values in self.columns.items()}
-        return BlockItems(self.ids[span], self.packed[span], columns)
+        return ChunkItems(self.ids[span], self.packed[span], columns)
 
-    def without(self, ids: np.ndarray) -> BlockItems:
+    def without(self, ids: np.ndarray) -> ChunkItems:
         """Return the items whose ids are not among these."""
         kept = np.flatnonzero(~np.isin(self.ids, ids))
         if len(kept) == len(self.ids):
             return self
         columns = {name: [values[place] for place in kept.tolist()] for name, values in self.columns.items()}
-        return BlockItems(self.ids[kept], self.packed[kept], columns)
+        return ChunkItems(self.ids[kept], self.packed[kept], columns)
 
-    def joined(self, other: BlockItems) -> BlockItems:
+    def joined(self, other: ChunkItems) -> ChunkItems:
         """Return these items and others, whose ids are different."""
         if not len(self.ids) or not len(other.ids):
             return self if len(self.ids) else other
         ids, packed = np.concatenate([self.ids, other.ids]), np.concatenate([self.packed, other.packed])
         columns = {name: values + other.columns[name] for name, values in self.columns.items()}
         if self.ids[-1] < other.ids[0]:
-            return BlockItems(ids, packed, columns)
+            return ChunkItems(ids, packed, columns)
         order = np.argsort(ids)
         columns = {name: [values[place] for place in order.tolist()] for name, values in columns.items()}
-        return BlockItems(ids[order], packed[order], columns)
+        return ChunkItems(ids[order], packed[order], columns)
 
 
-class Blocks:
-    """The blocks of a database, through one connection and inside its transactions."""
+class Chunks:
+    """The chunks of a database, through one connection and inside its transactions."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def read_codes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return all ids, ascending, and the packed codes; refuse damaged blocks."""
-        query = "SELECT first, n_items, generation, checksum, content FROM blocks ORDER BY first"
-        blocks = [_split(content, n_items) for n_items, _, content in self._checked_codes(query)]
-        ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in blocks)])
+        """Return all ids, ascending, and the packed codes; refuse damaged chunks."""
+        query = "SELECT first, n_items, generation, checksum, content FROM chunks ORDER BY first"
+        chunks = [_split(content, n_items) for n_items, _, content in self._checked_codes(query)]
+        ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in chunks)])
         if len(ids) != self._connection.meta("n_items") or np.any(ids[1:] <= ids[:-1]):
             raise self._damaged(f"holds the codes of {len(ids)} items where others were written")
-        filled = [packed for _, packed in blocks if len(packed)]
+        filled = [packed for _, packed in chunks if len(packed)]
         if len({packed.shape[1] for packed in filled}) > 1:
             raise self._damaged("holds codes of several lengths")
         return ids, np.concatenate(filled) if filled else np.empty((0, 0), np.uint8)
 
     def read_column(self, name: str, cache: ColumnCache) -> list[Column]:
-        """Return a column, block by block; unchanged ones come from the cache."""
+        """Return a column, chunk by chunk; unchanged ones come from the cache."""
         known, found, total, last = cache.get(name, {}), {}, 0, None
-        # One query reads all contents at first. Later, most blocks are known, and few are read one by one.
+        # One query reads all contents at first. Later, most chunks are known, and few are read one by one.
         content = "NULL" if known else "content"
-        query = f"SELECT first, generation, checksum, {content} FROM column_blocks WHERE name = ? ORDER BY first"
+        query = f"SELECT first, generation, checksum, {content} FROM column_chunks WHERE name = ? ORDER BY first"
         for first, generation, checksum, content in self._connection.execute(query, [name]):
             if last is not None and first <= last:
-                # As with codes: damaged pages could yield the same blocks forever.
-                raise self._damaged(f"holds the block {first} of {name!r} after the block {last}")
+                # As with codes: damaged pages could yield the same chunks forever.
+                raise self._damaged(f"holds the chunk {first} of {name!r} after the chunk {last}")
             entry = known.get(first)
             if entry is None or entry[:2] != (generation, checksum):
                 entry = generation, checksum, self._column(name, first, generation, checksum, content)
@@ -242,47 +242,47 @@ class Blocks:
         return [column for _, _, column in found.values()]
 
     def holds(self, item: int) -> bool:
-        """Return whether an item is in a block."""
+        """Return whether an item is in a chunk."""
         query = (
-            "SELECT first, n_items, generation, checksum, content FROM blocks WHERE first <= ? "
+            "SELECT first, n_items, generation, checksum, content FROM chunks WHERE first <= ? "
             "ORDER BY first DESC LIMIT 1"
         )
-        blocks = self._checked_codes(query, [item], total=None)
-        return any(item in _split(content, n_items)[0] for n_items, _, content in blocks)
+        chunks = self._checked_codes(query, [item], total=None)
+        return any(item in _split(content, n_items)[0] for n_items, _, content in chunks)
 
     @staticmethod
-    def no_blocks(names: Sequence[str]) -> dict[str, int]:
-        """Return the meta entries about blocks of a new collection with these columns."""
+    def no_chunks(names: Sequence[str]) -> dict[str, int]:
+        """Return the meta entries about chunks of a new collection with these columns."""
         return {_total_of(name): 0 for name in (_CODES, *names)}
 
     def clear(self, names: Sequence[str]) -> None:
-        """Remove all blocks, and begin these columns."""
-        self._connection.execute("DELETE FROM blocks")
-        self._connection.execute("DELETE FROM column_blocks")
-        for key, value in self.no_blocks(names).items():
+        """Remove all chunks, and begin these columns."""
+        self._connection.execute("DELETE FROM chunks")
+        self._connection.execute("DELETE FROM column_chunks")
+        for key, value in self.no_chunks(names).items():
             self._connection.set_meta(key, value)
 
     def sizes(self) -> list[int]:
-        """Return the number of items of each block, by ascending id."""
-        return [row[0] for row in self._connection.execute("SELECT n_items FROM blocks ORDER BY first")]
+        """Return the number of items of each chunk, by ascending id."""
+        return [row[0] for row in self._connection.execute("SELECT n_items FROM chunks ORDER BY first")]
 
     def is_scattered(self) -> bool:
-        """Return whether there are more than twice as many blocks as the items need."""
+        """Return whether there are more than twice as many chunks as the items need."""
         sizes = self.sizes()
-        return len(sizes) > max(2 * (sum(sizes) // ITEMS_PER_BLOCK), 1)
+        return len(sizes) > max(2 * (sum(sizes) // ITEMS_PER_CHUNK), 1)
 
     def add_column(self, name: str, column: list[Value | None], generation: int) -> None:
         """Add a column with one value per item, by ascending id."""
-        self._connection.execute("DELETE FROM column_blocks WHERE name = ?", [name])
+        self._connection.execute("DELETE FROM column_chunks WHERE name = ?", [name])
         self._connection.set_meta(_total_of(name), 0)
         start = 0
-        for first, n_items in self._connection.execute("SELECT first, n_items FROM blocks ORDER BY first").fetchall():
+        for first, n_items in self._connection.execute("SELECT first, n_items FROM chunks ORDER BY first").fetchall():
             self._write_column(name, first, column[start : start + n_items], generation)
             start += n_items
 
-    def replace(self, changed: np.ndarray, items: BlockItems, generation: int) -> None:
+    def replace(self, changed: np.ndarray, items: ChunkItems, generation: int) -> None:
         """Remove the items with these ids, ascending, and put others in, whose ids are among them."""
-        firsts = [row[0] for row in self._connection.execute("SELECT first FROM blocks ORDER BY first")] or [_LOWEST]
+        firsts = [row[0] for row in self._connection.execute("SELECT first FROM chunks ORDER BY first")] or [_LOWEST]
         owners = np.searchsorted(np.array(firsts, np.int64), changed, side="right") - 1
         for inside in np.split(changed, np.flatnonzero(np.diff(owners)) + 1) if len(changed) else []:
             owner = int(np.searchsorted(np.array(firsts, np.int64), inside[0], side="right")) - 1
@@ -292,56 +292,56 @@ class Blocks:
             merged = arriving if old is None else old.without(inside).joined(arriving)
             self._put_in(firsts[owner], merged, generation, is_last=owner == len(firsts) - 1)
 
-    def _put_in(self, first: int, items: BlockItems, generation: int, *, is_last: bool) -> None:
-        """Write items in place of a block that was taken out, as several ones if they are many."""
+    def _put_in(self, first: int, items: ChunkItems, generation: int, *, is_last: bool) -> None:
+        """Write items in place of a chunk that was taken out, as several ones if they are many."""
         n_items = len(items.ids)
-        n_blocks = max(-(-n_items // ITEMS_PER_BLOCK), int(first == _LOWEST))
-        # What comes after the last block usually keeps coming, so that one is filled; others are cut evenly.
-        size = ITEMS_PER_BLOCK if is_last else -(-n_items // max(n_blocks, 1))
-        for number in range(n_blocks):
+        n_chunks = max(-(-n_items // ITEMS_PER_CHUNK), int(first == _LOWEST))
+        # What comes after the last chunk usually keeps coming, so that one is filled; others are cut evenly.
+        size = ITEMS_PER_CHUNK if is_last else -(-n_items // max(n_chunks, 1))
+        for number in range(n_chunks):
             part = items.part(slice(number * size, (number + 1) * size))
             place = first if number == 0 else int(part.ids[0])
             content = part.ids.astype("<i8").tobytes() + part.packed.tobytes()
             checksum = _checksum(_codes(len(part.ids)), place, generation, content)
             self._connection.execute(
-                "INSERT INTO blocks VALUES (?, ?, ?, ?, ?)", [place, len(part.ids), generation, checksum, content]
+                "INSERT INTO chunks VALUES (?, ?, ?, ?, ?)", [place, len(part.ids), generation, checksum, content]
             )
             self._add_to_total(_CODES, checksum)
             for name, values in part.columns.items():
                 self._write_column(name, place, values, generation)
 
-    def _take_out(self, first: int, names: list[str]) -> BlockItems | None:
-        """Remove a block and return what it held, None if there is none."""
-        query = "SELECT first, n_items, generation, checksum, content FROM blocks WHERE first = ?"
-        blocks = list(self._checked_codes(query, [first], total=None))
-        if not blocks:
+    def _take_out(self, first: int, names: list[str]) -> ChunkItems | None:
+        """Remove a chunk and return what it held, None if there is none."""
+        query = "SELECT first, n_items, generation, checksum, content FROM chunks WHERE first = ?"
+        chunks = list(self._checked_codes(query, [first], total=None))
+        if not chunks:
             return None
-        (n_items, checksum, content), columns = blocks[0], {}
+        (n_items, checksum, content), columns = chunks[0], {}
         ids, packed = _split(content, n_items)
         for name in names:
             record = self._connection.execute(
-                "SELECT generation, checksum FROM column_blocks WHERE name = ? AND first = ?", [name, first]
+                "SELECT generation, checksum FROM column_chunks WHERE name = ? AND first = ?", [name, first]
             ).fetchone()
             if record is None:
-                raise self._damaged(f"has lost a block of {name!r}")
+                raise self._damaged(f"has lost a chunk of {name!r}")
             columns[name] = self._column(name, first, *record).to_list()
             if len(columns[name]) != n_items:
                 raise self._damaged(f"holds {len(columns[name])} values of {name!r} for {n_items} items")
             self._add_to_total(name, -record[1])
         self._add_to_total(_CODES, -checksum)
-        self._connection.execute("DELETE FROM blocks WHERE first = ?", [first])
-        self._connection.execute("DELETE FROM column_blocks WHERE first = ?", [first])
-        return BlockItems(ids, packed, columns)
+        self._connection.execute("DELETE FROM chunks WHERE first = ?", [first])
+        self._connection.execute("DELETE FROM column_chunks WHERE first = ?", [first])
+        return ChunkItems(ids, packed, columns)
 
     def _checked_codes(
         self, query: str, parameters: Sequence[Any] = (), total: int | None = 0
     ) -> Iterator[tuple[int, int, bytes]]:
-        """Yield number of items, checksum and content of blocks of codes; at the end, compare the sum unless None."""
+        """Yield number of items, checksum and content of chunks of codes; at the end, compare the sum unless None."""
         last = None
         for first, n_items, generation, checksum, content in self._connection.execute(query, parameters):
             if last is not None and first <= last:
-                # Damaged pages that point to each other could otherwise yield the same blocks forever.
-                raise self._damaged(f"holds the block {first} after the block {last}")
+                # Damaged pages that point to each other could otherwise yield the same chunks forever.
+                raise self._damaged(f"holds the chunk {first} after the chunk {last}")
             name = _codes(n_items)
             if not _is_intact(name, first, generation, checksum, content) or not _fits(n_items, content):
                 raise self._damaged(f"holds codes from item {first} on that do not match their checksum")
@@ -351,22 +351,22 @@ class Blocks:
             self._check_total(_CODES, total)
 
     def _column(self, name: str, first: int, generation: int, checksum: int, content: Any = None) -> Column:
-        """Return a block of a column, from its content if that was read already."""
+        """Return a chunk of a column, from its content if that was read already."""
         if content is None:
-            query = "SELECT content FROM column_blocks WHERE name = ? AND first = ?"
+            query = "SELECT content FROM column_chunks WHERE name = ? AND first = ?"
             (content,) = self._connection.execute(query, [name, first]).fetchone() or (None,)
         try:
             if not _is_intact(name, first, generation, checksum, content):
                 raise ValueError("it does not match its checksum")
             return Column.from_bytes(content)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise self._damaged(f"holds a block of {name!r} that cannot be read ({error})") from error
+            raise self._damaged(f"holds a chunk of {name!r} that cannot be read ({error})") from error
 
     def _write_column(self, name: str, first: int, values: list[Value | None], generation: int) -> None:
         content = Column.of(values).to_bytes()
         checksum = _checksum(name, first, generation, content)
         self._connection.execute(
-            "INSERT INTO column_blocks VALUES (?, ?, ?, ?, ?)", [name, first, generation, checksum, content]
+            "INSERT INTO column_chunks VALUES (?, ?, ?, ?, ?)", [name, first, generation, checksum, content]
         )
         self._add_to_total(name, checksum)
 
@@ -376,7 +376,7 @@ class Blocks:
 
     def _check_total(self, name: str, total: int) -> None:
         if total % SUM_MODULUS != self._connection.meta(_total_of(name)):
-            raise self._damaged(f"has lost a block of {name!r}, or holds one of an earlier state")
+            raise self._damaged(f"has lost a chunk of {name!r}, or holds one of an earlier state")
 
     def _damaged(self, what: str) -> CollectionFormatError:
         path = str(self._connection.path)
@@ -384,7 +384,7 @@ class Blocks:
 
 
 def _split(content: bytes, n_items: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return ids and packed codes of a block that fits."""
+    """Return ids and packed codes of a chunk that fits."""
     ids = np.frombuffer(content, "<i8", n_items).astype(np.int64, copy=False)
     packed = np.frombuffer(content, np.uint8, offset=_ID_BYTES * n_items)
     return ids, packed.reshape(n_items, -1 if n_items else 0)
@@ -409,7 +409,7 @@ def _checksum(name: str, first: int, generation: int, content: bytes) -> int:
 
 
 def _codes(n_items: int) -> str:
-    """Return what the checksum of a block of codes covers besides its place."""
+    """Return what the checksum of a chunk of codes covers besides its place."""
     return f"{_CODES} of {n_items} items"
 
 
