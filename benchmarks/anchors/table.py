@@ -10,7 +10,7 @@ from published import PUBLISHED
 
 from starshl.evaluation.reports.document import difference, interval
 from starshl.evaluation.reports.statistics import paired
-from starshl.reproduction.lineup import title_of
+from starshl.reproduction.compared_methods import title_of
 
 __all__ = ["gaps", "glance", "table"]
 

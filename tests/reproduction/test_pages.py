@@ -11,10 +11,10 @@ import pytest
 from starshl.evaluation.reports.document import Table
 from starshl.reproduction import RecordFolder, SummaryFolder, check_claims
 from starshl.reproduction.figures import FIGURES
-from starshl.reproduction.overview import answer_section, extent_section
+from starshl.reproduction.overview import answer_section, coverage_section
 from starshl.reproduction.pages import OTHER_PAGES, write_pages
+from starshl.reproduction.paper_figures import paper_figure_sections
 from starshl.reproduction.pictures import typical_query
-from starshl.reproduction.printed_figures import printed_sections
 from starshl.reproduction.results import read_results
 from starshl.reproduction.studies import beyond_section, describe_few_labels, describe_no_labels
 
@@ -120,7 +120,9 @@ def test_a_column_with_fewer_runs_than_the_caption_says_tells_how_many(made):
     values = figures() | {("ksh", 15): [{"P@10": 0.8, "P@50": 0.8, "PR area": 0.8}]}
     values = {(method, n_bits): runs[:1] if n_bits == 15 else runs for (method, n_bits), runs in values.items()}
     results = made("paper-usps", values)
-    (table,) = (b for s in printed_sections(results, check_claims(results)) for b in s.blocks if isinstance(b, Table))
+    (table,) = (
+        b for s in paper_figure_sections(results, check_claims(results)) for b in s.blocks if isinstance(b, Table)
+    )
     row = next(row for row in table.rows if row[0] == "KSH")
     column = table.columns.index("P@10, 15 bits")
     assert "over 3 runs" in table.caption
@@ -129,7 +131,7 @@ def test_a_column_with_fewer_runs_than_the_caption_says_tells_how_many(made):
 
 def test_each_printed_figure_has_what_the_paper_says_and_a_table(made):
     results = made("paper-usps", figures())
-    (section,) = printed_sections(results, check_claims(results))
+    (section,) = paper_figure_sections(results, check_claims(results))
     text, table = section.blocks
     assert section.title.startswith("Figure 2: ")
     assert text.lines[0].startswith("The paper says: ")
@@ -143,7 +145,7 @@ def test_unequal_classes_get_yardsticks_and_figures_in_which_classes_count_the_s
     (protocol,) = results.protocols
     protocol.random_precision, protocol.majority_accuracy = {0: chance}, {0: 0.3}
     assert protocol.unequal is unequal
-    (section,) = printed_sections(results, [])
+    (section,) = paper_figure_sections(results, [])
     first, *others = (block for block in section.blocks if isinstance(block, Table))
     rows = {row[0]: row[1:] for row in first.rows}
     assert rows.get("random order") == (("0.157",) * 4 + ("-",) if unequal else None)
@@ -172,7 +174,7 @@ def test_few_labels_and_none_have_a_sentence_and_a_table_each(made):
 
 
 def test_the_extent_counts_fits_done_and_planned_of_every_figure(made):
-    section = extent_section(made("paper-usps", figures(bits=(5, 15), n_runs=1)), [])
+    section = coverage_section(made("paper-usps", figures(bits=(5, 15), n_runs=1)), [])
     assert "usps 12 of 550" in section.blocks[0].lines[0]
     assert "mnist 0 of 550" in section.blocks[0].lines[0]
     assert section.blocks[0].lines[0].endswith("The command starshl reproduce does those that are missing.")
@@ -202,7 +204,7 @@ def test_the_committed_pages_are_those_of_the_committed_summaries(tmp_path):
 def test_retrieved_pictures_are_drawn_from_records_and_stay_when_there_are_none(records, tmp_path, monkeypatch):
     folder = RecordFolder(records)
     results = read_results(folder, SummaryFolder(records / "summaries"))
-    with_records = replace(FIGURES["digits"].quick(), name="pictures", printed=6, bits=(15,))
+    with_records = replace(FIGURES["digits"].quick(), name="pictures", number=6, bits=(15,))
     monkeypatch.setitem(FIGURES, "pictures", with_records)
     page = write_pages(results, tmp_path, folder)
     drawing = tmp_path / "results" / "retrieved-pictures.svg"

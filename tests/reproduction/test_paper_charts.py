@@ -9,7 +9,7 @@ import pytest
 from starshl.evaluation.reports.charts import LOOKS, render_chart
 from starshl.evaluation.reports.document import Chart, Document, Section, Series
 from starshl.evaluation.reports.html import render_page
-from starshl.reproduction.lineup import LINEUP, is_star
+from starshl.reproduction.compared_methods import COMPARED_METHODS, is_star
 from starshl.reproduction.report import STYLES
 from starshl.reproduction.results import MethodRun
 from starshl.reproduction.retrieval import retrieval_section
@@ -36,8 +36,8 @@ def value_of(panel, y):
 
 
 def test_rivals_on_the_page_differ_in_color_marker_and_dash():
-    titles = [LINEUP[key].title for key in RIVALS]
-    weak = [LINEUP[key].title for key in ("bre", "1-agh", "2-agh", "sph", "lsh", "svc", "float")]
+    titles = [COMPARED_METHODS[key].title for key in RIVALS]
+    weak = [COMPARED_METHODS[key].title for key in ("bre", "1-agh", "2-agh", "sph", "lsh", "svc", "float")]
     lines = tuple(Series(title, (5, 15), (0.5, 0.6), emphasized=is_star(title)) for title in titles + weak)
     page = render_page(Document("d", "s", [Section("t", "x", [Chart("t", "bits", "P@10", lines, (5, 15))])], STYLES))
     figure = ET.fromstring(re.search(r"<figure>.*?</figure>", page, re.DOTALL).group(0))

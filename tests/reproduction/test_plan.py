@@ -12,8 +12,8 @@ from starshl.exceptions import ChecksumError, DatasetUnavailableError, DownloadE
 from starshl.hashers.baselines import LSHash
 from starshl.reproduction import RecordFolder, figure, make_plan
 from starshl.reproduction import plan as planning
+from starshl.reproduction.compared_methods import COMPARED_METHODS, ROLES, Sizes, compared_method
 from starshl.reproduction.figures import FIGURES, figures_named
-from starshl.reproduction.lineup import LINEUP, ROLES, Sizes, entry
 
 
 def titles(plan):
@@ -30,21 +30,21 @@ def test_the_figures_are_those_of_the_paper_and_the_studies_beside_it():
 
 @pytest.mark.parametrize("name", ["pendigits", "usps", "mnist", "cifar10", "pascal07", "digits"])
 def test_retrieval_compares_the_papers_methods_and_the_honest_rows(name):
-    taking_part = {LINEUP[key].title for key in figure(name).entries}
+    taking_part = {COMPARED_METHODS[key].title for key in figure(name).methods}
     assert taking_part >= {"*SHL, paper settings", "*SHL, defaults", "KSH", "BRE", "1-AGH", "2-AGH", "SPH", "LSH"}
     assert taking_part >= {"HC-SDH, all rows", "codeword SVM", "one-vs-one SVC", "float search"}
     assert figure(name).protocols[0].bits == tuple(range(5, 50, 5))
 
 
 def test_every_contestant_has_a_known_role_and_a_title_of_its_own():
-    assert {entry.role for entry in LINEUP.values()} == set(ROLES)
-    assert len({entry.title for entry in LINEUP.values()}) == len(LINEUP)
+    assert {entry.role for entry in COMPARED_METHODS.values()} == set(ROLES)
+    assert len({entry.title for entry in COMPARED_METHODS.values()}) == len(COMPARED_METHODS)
 
 
 def test_a_plan_has_every_method_at_every_length_in_every_run_once():
     plan = make_plan([figure("digits")], bits=[8, 12, 8], n_runs=3)
-    n_hashers = sum(LINEUP[key].kind == "hasher" for key in figure("digits").entries)
-    n_others = len(figure("digits").entries) - n_hashers
+    n_hashers = sum(COMPARED_METHODS[key].kind == "hasher" for key in figure("digits").methods)
+    n_others = len(figure("digits").methods) - n_hashers
     assert len(plan.runs) == 3 * (2 * n_hashers + n_others)
     assert len({job.key.file_name for job in plan.runs}) == len(plan.runs)
 
@@ -65,7 +65,7 @@ def test_runs_that_two_figures_share_are_planned_once():
     assert [job.key for job in once.runs] == [job.key for job in twice.runs]
 
 
-@pytest.mark.parametrize("key", figure("digits").entries)
+@pytest.mark.parametrize("key", figure("digits").methods)
 def test_a_run_is_recorded_under_the_key_that_was_planned(key):
     [job] = make_plan([figure("digits")], bits=[6], methods=[key], n_runs=1, quick=True).runs
     record = job.perform()
@@ -75,18 +75,18 @@ def test_a_run_is_recorded_under_the_key_that_was_planned(key):
 
 def test_inductive_and_transductive_runs_start_from_the_same_codewords():
     keys = ("starshl", "starshl-transductive", "starshl-paper")
-    assert len({LINEUP[key].seed_label for key in keys}) == 1
-    assert LINEUP["lsh"].seed_label == "LSH"
+    assert len({COMPARED_METHODS[key].seed_label for key in keys}) == 1
+    assert COMPARED_METHODS["lsh"].seed_label == "LSH"
 
 
 def test_other_settings_are_another_run(monkeypatch):
     before = make_plan([figure("digits")], bits=[8], methods=["ksh"], n_runs=1).runs[0].key
-    monkeypatch.setitem(LINEUP, "ksh", replace(LINEUP["ksh"], params={"n_anchors": 100}))
+    monkeypatch.setitem(COMPARED_METHODS, "ksh", replace(COMPARED_METHODS["ksh"], params={"n_anchors": 100}))
     assert make_plan([figure("digits")], bits=[8], methods=["ksh"], n_runs=1).runs[0].key.file_name != before.file_name
 
 
 def test_kernel_ridge_takes_all_rows_up_to_ten_thousand_and_anchors_beyond():
-    settings = LINEUP["hc-sdh"].settings
+    settings = COMPARED_METHODS["hc-sdh"].settings
     assert settings(Sizes(10_000, 10))["n_anchors"] is None
     assert settings(Sizes(10_001, 10))["n_anchors"] == 5_000
 
@@ -94,7 +94,7 @@ def test_kernel_ridge_takes_all_rows_up_to_ten_thousand_and_anchors_beyond():
 def test_two_layers_drop_their_last_bit_at_an_odd_length(digits):
     X, _ = digits
     sizes = Sizes(len(X), 10)
-    odd, even = (LINEUP["2-agh"].build(n_bits, 0, sizes).fit(X) for n_bits in (7, 8))
+    odd, even = (COMPARED_METHODS["2-agh"].build(n_bits, 0, sizes).fit(X) for n_bits in (7, 8))
     assert np.array_equal(odd.encode(X).to_signs(), even.transform(X)[:, :7])
 
 
@@ -127,7 +127,7 @@ def test_unknown_names_are_refused_with_the_nearest():
     with pytest.raises(ValueError, match=r"no figure 'pendigit'.*pendigits"):
         figure("pendigit")
     with pytest.raises(ValueError, match=r"no method 'khs'.*ksh"):
-        entry("khs")
+        compared_method("khs")
     with pytest.raises(ValueError, match="not part of digits"):
         make_plan([figure("digits")], methods=["ssh"])
     with pytest.raises(ValueError, match="bits is 0"):
@@ -144,7 +144,7 @@ def test_settings_of_a_key_are_plain_enough_for_a_file(tmp_path):
 
 
 def test_figures_have_the_numbers_that_the_paper_prints():
-    printed = {entry.printed: entry.name for entry in FIGURES.values() if entry.printed}
+    printed = {figure.number: figure.name for figure in FIGURES.values() if figure.number}
     names = ("pendigits", "usps", "mnist", "cifar10", "pascal07", "pictures", "transductive")
     assert printed == dict(enumerate(names, start=1))
     assert [entry.name for entry in figures_named(["5", "pascal07", "7"])] == ["pascal07", "transductive"]
@@ -152,7 +152,9 @@ def test_figures_have_the_numbers_that_the_paper_prints():
 
 def test_a_new_title_is_the_same_run(monkeypatch):
     before = make_plan([figure("digits")], bits=[8], methods=["ksh"], n_runs=1).runs[0].key
-    monkeypatch.setitem(LINEUP, "ksh", replace(LINEUP["ksh"], title="Kernel-based supervised hashing"))
+    monkeypatch.setitem(
+        COMPARED_METHODS, "ksh", replace(COMPARED_METHODS["ksh"], title="Kernel-based supervised hashing")
+    )
     [renamed] = make_plan([figure("digits")], bits=[8], methods=["ksh"], n_runs=1).runs
     assert renamed.key == before
     assert renamed.title.startswith("Kernel-based supervised hashing")

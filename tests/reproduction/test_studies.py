@@ -93,9 +93,9 @@ def test_labels_section_joins_the_protocols_of_a_data_set_in_the_order_of_labels
     assert accuracy.strong == {(1, 2), (0, 3), (0, 4)}
     assert precision.strong == {(1, 2), (1, 3), (1, 4)}
     assert gaps.rows[1][:3] == ("*SHL, graph kernel minus SSH", "5 per class", "+0.400")
-    _, extents, told = blocks_of(section, Text)
-    assert [line.split(":")[0] for line in extents.lines] == [f"Protocol labels-digits-{n}" for n in (1, 5, 20)]
-    assert "1 of 5 runs" in extents.lines[0]
+    _, coverage, told = blocks_of(section, Text)
+    assert [line.split(":")[0] for line in coverage.lines] == [f"Protocol labels-digits-{n}" for n in (1, 5, 20)]
+    assert "1 of 5 runs" in coverage.lines[0]
     assert "With 1 label per class SSH is best" in told.lines[0]
 
 

@@ -6,8 +6,8 @@ from scipy.sparse import csr_array
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
-from starshl.reproduction import lineup as yardsticks
-from starshl.reproduction.lineup import TiledSVC
+from starshl.reproduction import compared_methods
+from starshl.reproduction.compared_methods import TiledSVC
 
 
 def both(X, y, **settings):
@@ -16,7 +16,7 @@ def both(X, y, **settings):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_digits_are_predicted_as_libsvm_predicts_them(dtype, monkeypatch):
-    monkeypatch.setattr(yardsticks, "ROWS_AT_ONCE", 100)
+    monkeypatch.setattr(compared_methods, "ROWS_AT_ONCE", 100)
     X, y = load_digits(return_X_y=True)
     X = (X / 16).astype(dtype)
     tiled, plain = both(X[:300], y[:300], C=10.0)

@@ -21,8 +21,11 @@ from ..evaluation.reports.statistics import (
     require_paired,
     shared_runs,
 )
-from .extent import footnote, marked_name
-from .judging import (
+from .compared_methods import title_of
+from .coverage import footnote, marked_name
+from .pictures import N_RETRIEVED, QUERY_CLASS
+from .results import CLASS_MEAN, ProtocolResults, Results
+from .verdicts import (
     AS_CLAIMED,
     DOES_NOT_HOLD,
     HOLDS,
@@ -33,6 +36,7 @@ from .judging import (
     ClaimedGap,
     Judged,
     Runs,
+    Verdict,
     at_lengths,
     at_longest,
     format_gap,
@@ -42,9 +46,6 @@ from .judging import (
     values_at,
     values_of_runs,
 )
-from .lineup import title_of
-from .pictures import N_RETRIEVED, QUERY_CLASS
-from .results import CLASS_MEAN, ProtocolResults, Results
 
 FLAT = 0.01
 SHORT = 10
@@ -74,25 +75,6 @@ class Claim:
     cause: str
     task: str = "retrieval"
     datasets: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The verdict on a claim for one protocol.
-
-    ``word`` is "holds" (everything that the claim is about was run), "holds so far", "does not hold", "not clear"
-    (an interval includes zero) or "not measured".
-    """
-
-    claim: str
-    protocol: str
-    dataset: str
-    word: str
-    figures: str
-
-    @property
-    def holds(self) -> bool | None:
-        return {HOLDS: True, HOLDS_SO_FAR: True, DOES_NOT_HOLD: False}.get(self.word)
 
 
 def check_claims(results: Results) -> list[Verdict]:

@@ -25,8 +25,8 @@ from ..hashers.base import BaseHasher
 from ..hashers.fitting import codes_of_training_rows, fit_lengths
 from ..hashers.star.star_ridge import StarRidge
 from ..hashers.star.star_shl import StarSHL
+from .compared_methods import COMPARED_METHODS, Sizes
 from .executor import Clock
-from .lineup import LINEUP, Sizes
 
 Announce = Callable[[str], None]
 N_IMAGES, N_QUERIES = 1797, 597
@@ -35,8 +35,8 @@ N_NEIGHBORS = 10
 N_CLASSES = 10
 CURVE_LENGTHS = (4, 8, 16, 32)
 SOME_LABELS = f"{LABELS_PER_CLASS} per class"
-# Labels that are known, and a key of the line-up; processor seconds of one core, measured, for the estimate of the time
-# that is left.
+# Labels that are known, and the key of a compared method; processor seconds of one core, measured, for the estimate of
+# the time that is left.
 _COMPARED: dict[tuple[str, str], float] = {
     ("none", "lsh"): 0.1,
     ("none", "itq"): 0.05,
@@ -57,7 +57,7 @@ _CURVES: dict[tuple[str, str], float] = {
 }
 # Whose retrieved images are shown, in this order.
 _SHOWN = (("all", "starridge"), (SOME_LABELS, "starridge"), ("none", "itq"), ("none", "lsh"))
-_SHOWN_ORDER = {(known, LINEUP[key].title): place for place, (known, key) in enumerate(_SHOWN)}
+_SHOWN_ORDER = {(known, COMPARED_METHODS[key].title): place for place, (known, key) in enumerate(_SHOWN)}
 _EFFORT_OF_GUESS = 0.5  # less than that of a task that tells something
 _N_PICTURED_QUERIES = 4
 # Commands for a reader's own data, and what each does.
@@ -122,15 +122,17 @@ def demonstrate(
     for known, key in with_progress(_COMPARED):
         task = _task(X, y, found, labels[known], key)
         result, codes = task.measure(_build(key, n_bits, seed, jobs))
-        found.results.append({"labels": known, "method": LINEUP[key].title} | result)
+        found.results.append({"labels": known, "method": COMPARED_METHODS[key].title} | result)
         if codes is not None and (known, key) in _SHOWN:
             codes_query, codes_database = codes
             nearest = codes_query.distances(codes_database).argsort(axis=1, kind="stable")[:, :N_NEIGHBORS]
-            found.shown.append(Shown(known, LINEUP[key].title, found.database[nearest]))
+            found.shown.append(Shown(known, COMPARED_METHODS[key].title, found.database[nearest]))
     found.shown.sort(key=lambda shown: _SHOWN_ORDER[shown.labels, shown.title])
     for known, key in with_progress(_CURVES):
         task = _task(X, y, found, labels[known], key)
-        found.curves[known, LINEUP[key].title] = task.curve(_build(key, CURVE_LENGTHS[0], seed, jobs), CURVE_LENGTHS)
+        found.curves[known, COMPARED_METHODS[key].title] = task.curve(
+            _build(key, CURVE_LENGTHS[0], seed, jobs), CURVE_LENGTHS
+        )
     return found
 
 
@@ -156,7 +158,7 @@ class _Progress:
             known, key = place
             what = "learning" if stage == "compared" else f"{len(CURVE_LENGTHS)} lengths"
             left = max(1, round(self.clock.seconds_left()))
-            self.announce(f"{what}: {LINEUP[key].title}, labels: {known} (about {left} s left)")
+            self.announce(f"{what}: {COMPARED_METHODS[key].title}, labels: {known} (about {left} s left)")
             start = perf_counter()
             yield place
             self.clock.note(str((stage, *place)), perf_counter() - start)
@@ -170,9 +172,9 @@ def _slowness_of(work: Callable[[], None]) -> float:
 
 
 def _build(key: str, n_bits: int, seed: int, jobs: int | None) -> Any:
-    if (make := LINEUP[key].make) is not None:
+    if (make := COMPARED_METHODS[key].make) is not None:
         return make(seed)
-    hasher = LINEUP[key].build(n_bits, seed, Sizes(N_IMAGES - N_QUERIES, N_CLASSES))
+    hasher = COMPARED_METHODS[key].build(n_bits, seed, Sizes(N_IMAGES - N_QUERIES, N_CLASSES))
     if isinstance(hasher, BaseHasher):
         hasher.n_jobs = jobs
     return hasher
@@ -198,7 +200,7 @@ def hide_labels(y: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def _task(X: np.ndarray, y: np.ndarray, found: Demonstration, known: np.ndarray | None, key: str) -> _Task:
     queries, database = found.queries, found.database
-    return _Task(X[database], y[database], known, X[queries], y[queries], LINEUP[key].fit_on)
+    return _Task(X[database], y[database], known, X[queries], y[queries], COMPARED_METHODS[key].fit_on)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The figures by name: which protocols, which rows of the line-up, which code lengths."""
+"""The figures by name: which protocols, which of the compared methods, which code lengths."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from .lineup import LINEUP, Entry
+from .compared_methods import COMPARED_METHODS, ComparedMethod
 from .protocols import Protocol, protocol
 
 _RETRIEVAL = (
@@ -26,7 +26,7 @@ _UNSUPERVISED = (
     *("itq", "1-agh", "2-agh", "sph", "lsh"),
 )
 _PARTLY_LABELED_DATA = ("digits", "pendigits", "usps", "mnist", "agnews")
-# (data set, entry): ITQ makes at most as many bits as there are features, and Pendigits has 16.
+# (data set, method): ITQ makes at most as many bits as there are features, and Pendigits has 16.
 _IMPOSSIBLE_WITHOUT_LABELS = frozenset({("pendigits", "itq")})
 _PRINTED_RETRIEVAL = ("pendigits", "usps", "mnist", "cifar10", "pascal07")
 _QUICK_ROWS = {"n_train": 300, "n_query": 300, "n_runs": 2}
@@ -40,31 +40,31 @@ class Figure:
     ----------
     name, title : str
     protocols : tuple of Protocol
-    entries : tuple of str
-        Keys of the line-up.
+    methods : tuple of str
+        Keys of compared methods.
     bits : tuple of int or None
         None: the code lengths of each protocol.
     n_runs : int or None
         None: as many as each protocol has.
     quick_protocols : tuple of Protocol
     quick_bits : tuple of int
-    printed : int or None
+    number : int or None
         The number of the figure in the paper; None for our own studies.
     needs_codes : bool
         The figure shows codes, so summaries of its runs are not enough.
-    impossible : frozenset of pairs (data set, entry)
-        Entries that cannot be run on a data set.
+    impossible : frozenset of pairs (data set, method)
+        Methods that cannot be run on a data set.
     """
 
     name: str
     title: str
     protocols: tuple[Protocol, ...]
-    entries: tuple[str, ...]
+    methods: tuple[str, ...]
     bits: tuple[int, ...] | None = None
     n_runs: int | None = None
     quick_protocols: tuple[Protocol, ...] = ()
     quick_bits: tuple[int, ...] = (5, 15, 45)
-    printed: int | None = None
+    number: int | None = None
     needs_codes: bool = False
     impossible: frozenset[tuple[str, str]] = frozenset()
 
@@ -72,25 +72,25 @@ class Figure:
         """Return the same figure on a few hundred rows, at three lengths and in two runs, or one if it has one."""
         return replace(self, protocols=self.quick_protocols, bits=self.quick_bits, n_runs=self.n_runs or 2)
 
-    def cells(self, protocol: Protocol) -> Iterator[tuple[int, Entry, int | None]]:
-        """Yield run, entry and code length of every fit planned on a protocol, run by run."""
+    def cells(self, protocol: Protocol) -> Iterator[tuple[int, ComparedMethod, int | None]]:
+        """Yield run, method and code length of every fit planned on a protocol, run by run."""
         for run in range(min(protocol.n_runs, self.n_runs or protocol.n_runs)):
-            for chosen in map(LINEUP.__getitem__, self.entries):
+            for chosen in map(COMPARED_METHODS.__getitem__, self.methods):
                 if (protocol.dataset, chosen.key) in self.impossible:
                     continue
                 lengths = (self.bits or protocol.bits) if chosen.kind == "hasher" else (None,)
                 yield from ((run, chosen, n_bits) for n_bits in dict.fromkeys(lengths))
 
 
-def _retrieval(dataset: str, name: str, printed: int | None = None) -> Figure:
+def _retrieval(dataset: str, name: str, number: int | None = None) -> Figure:
     full = protocol(name)
     small = (full.reduced(**_QUICK_ROWS),)
-    return Figure(dataset, f"retrieval on {dataset}", (full,), _RETRIEVAL, quick_protocols=small, printed=printed)
+    return Figure(dataset, f"retrieval on {dataset}", (full,), _RETRIEVAL, quick_protocols=small, number=number)
 
 
 def _pictures() -> Figure:
     full = protocol("paper-cifar10")
-    hashers = tuple(key for key in _RETRIEVAL if LINEUP[key].kind == "hasher")
+    hashers = tuple(key for key in _RETRIEVAL if COMPARED_METHODS[key].kind == "hasher")
     small = (full.reduced(**_QUICK_ROWS),)
     return Figure("pictures", "retrieved pictures", (full,), hashers, (45,), 1, small, (45,), 6, needs_codes=True)
 
@@ -98,7 +98,7 @@ def _pictures() -> Figure:
 def _transductive() -> Figure:
     full = tuple(protocol(f"transductive-{dataset}") for dataset in ("vowel", "letter"))
     title = "accuracy over code length, inductive and transductive"
-    return Figure("transductive", title, full, _TRANSDUCTIVE, quick_protocols=full, quick_bits=(5, 10, 15), printed=7)
+    return Figure("transductive", title, full, _TRANSDUCTIVE, quick_protocols=full, quick_bits=(5, 10, 15), number=7)
 
 
 def _labels() -> Figure:
@@ -131,7 +131,7 @@ FIGURES: dict[str, Figure] = {
     )
 }
 #: Names of the data sets that the paper prints figures about.
-PRINTED_DATA_SETS = frozenset(p.dataset for figure in FIGURES.values() if figure.printed for p in figure.protocols)
+PRINTED_DATA_SETS = frozenset(p.dataset for figure in FIGURES.values() if figure.number for p in figure.protocols)
 
 
 def figure(name: str) -> Figure:
@@ -144,7 +144,7 @@ def figure(name: str) -> Figure:
     >>> figure("2").name
     'usps'
     """
-    by_number = {str(figure.printed): figure for figure in FIGURES.values() if figure.printed}
+    by_number = {str(figure.number): figure for figure in FIGURES.values() if figure.number}
     if name in FIGURES or name in by_number:
         return FIGURES.get(name) or by_number[name]
     known = [*FIGURES, "all"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ..evaluation.reports.document import Runs, difference, digits_apart, interval, listed, signed
 from ..evaluation.reports.statistics import Paired, means_of, paired, require_paired, shared_runs, summarize
-from .lineup import is_star
+from .compared_methods import is_star
 from .results import CLASS_MEAN, ProtocolResults
 
 BALANCED = "accuracy, balanced"

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from .._common.words import counted
 from ..evaluation.reports.document import Block, Chart, Links, Section, Series, Table, Text, listed, with_interval
 from ..evaluation.reports.statistics import Paired, means_of, paired, require_paired, shared_runs, summarize
-from .claims import CLAIMS, RIVALS, STAR_PAPER, Verdict, against_best_other
-from .extent import extent_of, planned_cells, unpublished
+from .claims import CLAIMS, RIVALS, STAR_PAPER, against_best_other
+from .compared_methods import hashers_among, title_of
+from .coverage import coverage_of, planned_cells, unpublished
 from .figures import FIGURES, PRINTED_DATA_SETS
-from .judging import DOES_NOT_HOLD, HOLDS, HOLDS_SO_FAR, values_at
-from .lineup import hashers_among, title_of
 from .results import CLASS_MEAN, ProtocolResults, Results
 from .studies import describe_few_labels, describe_no_labels
 from .transduction import DECODINGS
+from .verdicts import DOES_NOT_HOLD, HOLDS, HOLDS_SO_FAR, Verdict, values_at
 
 _TERMS = (
     "P@10 is the share of the ten nearest codes that have the query's label; PR area is the area under precision over "
@@ -220,14 +220,14 @@ def _claims_line(verdicts: Sequence[Verdict]) -> str:
     )
 
 
-def extent_section(results: Results, pages: Sequence[tuple[str, str]]) -> Section:
+def coverage_section(results: Results, pages: Sequence[tuple[str, str]]) -> Section:
     """Return how much was run, figure by figure, and where the rest is told."""
     known = {protocol.name: protocol for protocol in results.protocols}
     parts, n_missing = [], 0
     for figure in FIGURES.values():
         names = {protocol.name for protocol in figure.protocols}
         planned = sum(len(planned_cells(figure, name)) for name in names)
-        done = sum(len(extent_of(known[name]).done & planned_cells(figure, name)) for name in names & known.keys())
+        done = sum(len(coverage_of(known[name]).done & planned_cells(figure, name)) for name in names & known.keys())
         parts.append(f"{figure.name} {done:,} of {planned:,}")
         n_missing += planned - done
     failed = f" {counted(len(results.failures), 'run')} failed." if results.failures else ""

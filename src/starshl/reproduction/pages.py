@@ -13,12 +13,12 @@ from ..evaluation.reports.html import styles_of
 from ..evaluation.reports.markdown import render_markdown
 from ..evaluation.reports.svg import render_standalone, render_strips
 from .claims import check_claims, claims_in_short, claims_section
-from .extent import settings_section, what_was_run
+from .compared_methods import title_of
+from .coverage import settings_section, what_was_run
 from .figures import FIGURES
-from .lineup import title_of
-from .overview import answer_section, extent_section
+from .overview import answer_section, coverage_section
+from .paper_figures import SHOWN, paper_figure_sections
 from .pictures import pictures_section
-from .printed_figures import SHOWN, printed_sections
 from .records import RecordFolder
 from .report import STYLES, label_sections
 from .results import Results
@@ -53,12 +53,12 @@ def write_pages(results: Results, target: str | os.PathLike[str], records: Recor
     verdicts = check_claims(results)
     _draw_retrieved(results, records, folder / _RETRIEVED)
     retrieved = f"{_FOLDER}/{_RETRIEVED}" if (folder / _RETRIEVED).is_file() else None
-    printed = printed_sections(results, verdicts, retrieved)
+    figures = paper_figure_sections(results, verdicts, retrieved)
     beyond = beyond_section(results)
-    front = [answer_section(results, verdicts), *printed, claims_in_short(verdicts)]
+    front = [answer_section(results, verdicts), *figures, claims_in_short(verdicts)]
     front += [] if beyond is None else [beyond]
     others = [(title, name) for title, name in OTHER_PAGES if (Path(target) / name).is_file()]
-    front.append(extent_section(results, pages + others))
+    front.append(coverage_section(results, pages + others))
     main = Path(target) / "results.md"
     written = {_write(main, _TITLE, results, front, {"answer": ("who-wins", "Who wins where, and by how much")})}
     for name, (title, sections) in appendix.items():

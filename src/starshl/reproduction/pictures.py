@@ -13,9 +13,9 @@ from ..data import datasets
 from ..data.datasets.store import Dataset
 from ..evaluation.reports.document import Pictures, Section, Table, Text, listed
 from ..exceptions import RecordFormatError
-from .extent import extent_of
+from .compared_methods import COMPARED_METHODS, title_of
+from .coverage import coverage_of
 from .figures import FIGURES
-from .lineup import LINEUP, title_of
 from .protocols import Protocol
 from .records import Record, RecordFolder, RunKey
 from .results import ProtocolResults
@@ -134,9 +134,9 @@ def _as_run(base: Protocol, protocol: ProtocolResults) -> Protocol:
 
 def _notes(protocol: ProtocolResults, n_bits: int, shown: Collection[str]) -> tuple[str, ...]:
     lines = [QUERY_RULE]
-    hashers = {method for method, length, _ in extent_of(protocol).planned if length is not None}
+    hashers = {method for method, length, _ in coverage_of(protocol).planned if length is not None}
     hashers |= {run.method for run in protocol.runs if run.n_bits is not None}
-    order = {key: place for place, key in enumerate(LINEUP)}
+    order = {key: place for place, key in enumerate(COMPARED_METHODS)}
     if absent := sorted(hashers - set(shown), key=lambda method: order.get(method, len(order))):
         lines.append(
             f"Not shown, because no record of a first run at {n_bits} bits exists: {listed(map(title_of, absent))}."

@@ -10,8 +10,8 @@ from .._common.validation import check_integer
 from ..data import datasets
 from ..data.datasets.store import Dataset
 from ..exceptions import ChecksumError, DatasetUnavailableError, DownloadError
+from .compared_methods import COMPARED_METHODS, ComparedMethod, Sizes, compared_method
 from .figures import Figure
-from .lineup import LINEUP, Entry, Sizes, entry
 from .protocols import Protocol
 from .records import Record, RunKey
 from .runner import parameters_of, planned_key, run, run_classifier, run_float_search
@@ -23,15 +23,15 @@ N_NEIGHBORS = LIST_LENGTHS[-1]
 
 @dataclass(frozen=True, slots=True)
 class PlannedRun:
-    """One run: an entry of the line-up at one code length on the rows of one run of a protocol."""
+    """One run: a compared method at one code length on the rows of one run of a protocol."""
 
     protocol: Protocol
     key: RunKey
     needs_codes: bool = False
 
     @property
-    def entry(self) -> Entry:
-        return LINEUP[self.key.method]
+    def method(self) -> ComparedMethod:
+        return COMPARED_METHODS[self.key.method]
 
     @property
     def dataset(self) -> str:
@@ -44,19 +44,19 @@ class PlannedRun:
 
     def effort(self, *, first: bool) -> float:
         """Seconds that it takes with 3,000 rows of 256 features, roughly; ``first`` of the lengths of a run or not."""
-        of_first, of_others, per_bit = self.entry.effort
+        of_first, of_others, per_bit = self.method.effort
         return (of_first if first else of_others) + per_bit * (self.key.n_bits or 0)
 
     @property
     def title(self) -> str:
         """What a progress line says."""
         bits = "" if self.key.n_bits is None else f", {self.key.n_bits} bits"
-        return f"{self.entry.title}{bits}, {self.protocol.name} run {self.key.run}"
+        return f"{self.method.title}{bits}, {self.protocol.name} run {self.key.run}"
 
     def perform(self) -> Record:
         """Do the run and return its record; a method that raises gives a failed one."""
         data = _cut(self.protocol, self.key.run)
-        chosen, seed = self.entry, self.key.seed
+        chosen, seed = self.method, self.key.seed
         if chosen.kind == "search":
             return run_float_search(data, chosen.key, n_neighbors=N_NEIGHBORS, n_jobs=1)
         if chosen.make is not None:
@@ -97,7 +97,7 @@ def make_plan(
     bits : sequence of int, default=None
         Code lengths instead of each figure's own.
     methods : sequence of str, default=None
-        Keys of the line-up; None is all of each figure.
+        Keys of compared methods; None is all of each figure.
     data_sets : sequence of str, default=None
         Names of data sets; None is all of each figure.
     n_runs : int, default=None
@@ -112,7 +112,7 @@ def make_plan(
     >>> [planned.title for planned in plan.runs]
     ['LSH, 8 bits, retrieval-digits run 0', 'float search, retrieval-digits run 0']
     """
-    wanted = None if methods is None else {entry(name).key for name in methods}
+    wanted = None if methods is None else {compared_method(name).key for name in methods}
     figures = [figure.quick() if quick else figure for figure in figures]
     _check_choices(figures, bits, wanted, data_sets, n_runs)
     runs: dict[str, PlannedRun] = {}
@@ -148,9 +148,9 @@ def _check_choices(
     if n_runs is not None:
         most = max(protocol.n_runs for figure in figures for protocol in figure.protocols)
         check_integer(n_runs, "runs", low=1, high=most)
-    compared = {key for figure in figures for key in figure.entries}
+    compared = {key for figure in figures for key in figure.methods}
     if wanted is not None and (absent := sorted(set(wanted) - compared)):
-        known = ", ".join(key for key in LINEUP if key in compared)
+        known = ", ".join(key for key in COMPARED_METHODS if key in compared)
         raise ValueError(f"{', '.join(absent)} is not part of {names}, which compares {known}.")
     used = list(dict.fromkeys(protocol.dataset for figure in figures for protocol in figure.protocols))
     if data_sets is not None and (absent := sorted(set(data_sets) - set(used))):
@@ -158,10 +158,10 @@ def _check_choices(
 
 
 def _narrowed(figure: Figure, bits: Sequence[int] | None, wanted: Collection[str] | None, n_runs: int | None) -> Figure:
-    entries = tuple(key for key in figure.entries if wanted is None or key in wanted)
+    methods = tuple(key for key in figure.methods if wanted is None or key in wanted)
     limits = [limit for limit in (figure.n_runs, n_runs) if limit is not None]
     lengths = tuple(bits) if bits else figure.bits
-    return replace(figure, entries=entries, bits=lengths, n_runs=min(limits, default=None))
+    return replace(figure, methods=methods, bits=lengths, n_runs=min(limits, default=None))
 
 
 def _runs_of(figure: Figure, protocol: Protocol, dataset: Dataset) -> Iterator[PlannedRun]:
@@ -175,7 +175,7 @@ def _runs_of(figure: Figure, protocol: Protocol, dataset: Dataset) -> Iterator[P
         yield PlannedRun(protocol, key, figure.needs_codes)
 
 
-def _key(chosen: Entry, split: Split, scaling: str, n_bits: int | None, sizes: Sizes) -> RunKey:
+def _key(chosen: ComparedMethod, split: Split, scaling: str, n_bits: int | None, sizes: Sizes) -> RunKey:
     if chosen.kind == "search":
         n_neighbors = {"n_neighbors": min(N_NEIGHBORS, len(split.database))}
         return planned_key(split, scaling, chosen.key, fit_on="none", seed=0, parameters=n_neighbors)

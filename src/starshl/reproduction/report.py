@@ -17,9 +17,9 @@ from ..evaluation.reports.html import render_page
 from ..evaluation.reports.markdown import render_markdown
 from ..evaluation.reports.statistics import summarize
 from .claims import check_claims, claims_section
-from .extent import settings_section, what_was_run
+from .compared_methods import title_of
+from .coverage import settings_section, what_was_run
 from .label_efficiency import EMPHASIZED, LabelEfficiency, label_efficiency_section, shipped_curves
-from .lineup import title_of
 from .pictures import pictures_section
 from .records import RecordFolder
 from .results import ProtocolResults, Results, read_results

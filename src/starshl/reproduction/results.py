@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ..evaluation.reports.statistics import summarize
 from ..exceptions import RecordFormatError
-from .lineup import LINEUP
+from .compared_methods import COMPARED_METHODS
 from .protocols import PROTOCOLS, Protocol, base_protocol
 from .records import Record, RecordFolder, RunKey, read_record
 from .summaries import RunSummary, SummaryFolder, summarize_record
@@ -90,8 +90,8 @@ class ProtocolResults:
 
     @property
     def methods(self) -> list[str]:
-        """Methods that have runs, in the order of the line-up, others last."""
-        place = {method: number for number, method in enumerate(LINEUP)}
+        """Methods that have runs, in the order of :data:`COMPARED_METHODS`, others last."""
+        place = {method: number for number, method in enumerate(COMPARED_METHODS)}
         return sorted({run.method for run in self.runs}, key=lambda method: (place.get(method, len(place)), method))
 
     @property

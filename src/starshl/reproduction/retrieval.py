@@ -24,7 +24,8 @@ from ..evaluation.reports.document import (
     table_of_means,
 )
 from ..evaluation.reports.statistics import paired, shared_runs, summarize
-from .extent import introduction, section_title
+from .compared_methods import hashers_among, is_star, title_of
+from .coverage import introduction, section_title
 from .findings import (
     BALANCED,
     describe_class_sizes,
@@ -33,7 +34,6 @@ from .findings import (
     ranking_of,
     warn_of_few_runs,
 )
-from .lineup import hashers_among, is_star, title_of
 from .results import ProtocolResults
 from .scores import LIST_LENGTHS
 
@@ -99,8 +99,8 @@ def _lengths_lost(protocol: ProtocolResults) -> list[str]:
         return []
     if not lost:
         all_lengths = len(winners) == len(protocol.lengths)
-        extent = "every length" if all_lengths else f"{listed(winners)} bits, the lengths it was run at"
-        return [f"*SHL, with one setting or the other, is first at {extent}."]
+        where = "every length" if all_lengths else f"{listed(winners)} bits, the lengths it was run at"
+        return [f"*SHL, with one setting or the other, is first at {where}."]
     losses = ", ".join(f"{n_bits} ({best})" for n_bits, best in lost.items())
     return [f"Neither setting of *SHL is first at {len(lost)} of {len(winners)} lengths; bits and winner: {losses}."]
 

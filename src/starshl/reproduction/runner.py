@@ -132,7 +132,7 @@ def run(
             arrays["labeled"] = data.split.labeled
         return arrays | _predictions(hasher, data, fit_on), labels_used(hasher, y)
 
-    return _recorded(work, _key_of(data, method, n_bits, fit_on, seed, parameters_of(made)), data)
+    return _record_run(work, _key_of(data, method, n_bits, fit_on, seed, parameters_of(made)), data)
 
 
 def run_classifier(
@@ -157,7 +157,7 @@ def run_classifier(
         with stage("predict"):
             return _predictions(classifier, data, fit_on), labels_used(classifier, y)
 
-    return _recorded(work, _key_of(data, method, None, fit_on, seed, parameters_of(classifier)), data)
+    return _record_run(work, _key_of(data, method, None, fit_on, seed, parameters_of(classifier)), data)
 
 
 def run_float_search(data: SplitData, method: str, *, n_neighbors: int = 50, n_jobs: int | None = None) -> Record:
@@ -169,7 +169,7 @@ def run_float_search(data: SplitData, method: str, *, n_neighbors: int = 50, n_j
             nearest = nearest_rows(data.X_query, data.X_database, n_neighbors, n_jobs)
         return {"neighbor_class": small(data.y_database)[nearest]}, 0
 
-    return _recorded(work, _key_of(data, method, None, "none", 0, {"n_neighbors": n_neighbors}), data)
+    return _record_run(work, _key_of(data, method, None, "none", 0, {"n_neighbors": n_neighbors}), data)
 
 
 def planned_key(
@@ -298,7 +298,7 @@ def small(labels: np.ndarray) -> np.ndarray:
     return labels.astype(np.min_scalar_type(int(labels.max(initial=0))))
 
 
-def _recorded(work: Callable[[Stage], tuple[dict[str, np.ndarray], int]], key: RunKey, data: SplitData) -> Record:
+def _record_run(work: Callable[[Stage], tuple[dict[str, np.ndarray], int]], key: RunKey, data: SplitData) -> Record:
     """Do ``work(stage)`` and record arrays, labels used, time and memory, or why it failed."""
     stopwatch = Stopwatch()
     status, message = "ok", ""

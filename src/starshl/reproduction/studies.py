@@ -21,7 +21,8 @@ from ..evaluation.reports.document import (
     with_interval,
 )
 from ..evaluation.reports.statistics import means_of, paired, require_paired, shared_runs
-from .extent import extent_line, introduction, section_title
+from .compared_methods import COMPARED_METHODS, is_star, title_of
+from .coverage import coverage_line, introduction, section_title
 from .figures import FIGURES
 from .findings import (
     BALANCED,
@@ -33,7 +34,6 @@ from .findings import (
     rows_without_learning,
     warn_of_few_runs,
 )
-from .lineup import LINEUP, is_star, title_of
 from .results import CLASS_MEAN, ProtocolResults, Results
 
 _GRAY_PIXELS = (
@@ -47,7 +47,7 @@ def labels_section(group: list[ProtocolResults]) -> Section:
     """Return accuracy and P@10 of one data set over the number of labels per class."""
     by_labels = {_n_labels(protocol): protocol for protocol in sorted(group, key=_n_labels)}
     any_of = next(iter(by_labels.values()))
-    extents = Text(tuple(extent_line(protocol) for protocol in by_labels.values()))
+    coverage = Text(tuple(coverage_line(protocol) for protocol in by_labels.values()))
     accuracy = _label_values(by_labels, "accuracy")
     lines = _lines((title, zip(by_labels, cells, strict=True)) for title, cells in accuracy.items())
     title, ticks = "Accuracy on the queries over labels per class", tuple(by_labels)
@@ -57,7 +57,7 @@ def labels_section(group: list[ProtocolResults]) -> Section:
     tables = [_labels_table(metric, by_labels) for metric in shown]
     places = [f"{n_labels} per class" for n_labels in by_labels]
     gaps = _best_other_table("accuracy", places, _by_place(accuracy, places))
-    blocks: list[Block | None] = [introduction(any_of, with_extent=False), extents, text, chart, *tables, gaps]
+    blocks: list[Block | None] = [introduction(any_of, with_coverage=False), coverage, text, chart, *tables, gaps]
     return Section(section_title(any_of), any_of.name, [block for block in blocks if block is not None])
 
 
@@ -81,14 +81,16 @@ def _n_labels(protocol: ProtocolResults) -> int:
 
 def _label_values(by_labels: dict[int, ProtocolResults], metric: str) -> dict[str, list[dict[int, float]]]:
     """Return the runs of each method by title, one entry per number of labels."""
-    values = {key: [values_at_longest(protocol, key, metric) for protocol in by_labels.values()] for key in LINEUP}
+    values = {
+        key: [values_at_longest(protocol, key, metric) for protocol in by_labels.values()] for key in COMPARED_METHODS
+    }
     return {title_of(key): cells for key, cells in values.items() if any(cells)}
 
 
 def _labels_used(by_labels: dict[int, ProtocolResults]) -> dict[str, str]:
     """Write how many labels each method learned from, one entry per number of labels."""
     used = {}
-    for key in LINEUP:
+    for key in COMPARED_METHODS:
         lengths = [protocol.lengths[-1] if protocol.lengths else None for protocol in by_labels.values()]
         places = zip(by_labels.values(), lengths, strict=True)
         used[title_of(key)] = " / ".join(format_labels_used(protocol, key, n_bits) for protocol, n_bits in places)

@@ -16,9 +16,9 @@ from ..evaluation.reports.document import (
     table_of_means,
 )
 from ..evaluation.reports.statistics import means_of, paired
-from .extent import introduction, section_title
+from .compared_methods import is_star, title_of
+from .coverage import introduction, section_title
 from .findings import describe_ranking, transduction_findings, warn_of_few_runs
-from .lineup import is_star, title_of
 from .results import ProtocolResults
 
 # Title -> length of the codes -> run -> value.

@@ -1,4 +1,4 @@
-"""From paired differences to the word of a verdict on a claim.
+"""Verdicts on claims, from paired differences.
 
 A difference counts if its paired 95% interval excludes zero; with too few runs for an interval, its sign decides.
 Only the runs that all compared methods share are counted.
@@ -7,12 +7,13 @@ Only the runs that all compared methods share are counted.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from .._common.words import counted
 from ..evaluation.reports.document import difference, digits_apart, interval, listed
 from ..evaluation.reports.statistics import Paired, shared_runs
-from .lineup import title_of
+from .compared_methods import title_of
 from .results import ProtocolResults
 from .scores import LIST_LENGTHS
 
@@ -27,6 +28,25 @@ Check: TypeAlias = Callable[[ProtocolResults], tuple[str, str]]
 ClaimedGap: TypeAlias = tuple[Paired | None, str, list[str]]
 # Judgments, and figures in words.
 Judged: TypeAlias = tuple[list[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The verdict on a claim for one protocol.
+
+    ``word`` is "holds" (everything that the claim is about was run), "holds so far", "does not hold", "not clear"
+    (an interval includes zero) or "not measured".
+    """
+
+    claim: str
+    protocol: str
+    dataset: str
+    word: str
+    figures: str
+
+    @property
+    def holds(self) -> bool | None:
+        return {HOLDS: True, HOLDS_SO_FAR: True, DOES_NOT_HOLD: False}.get(self.word)
 
 
 def values_at(protocol: ProtocolResults, methods: Iterable[str], n_bits: int, metric: str = "P@10") -> Runs:

@@ -1,4 +1,4 @@
-"""A small table for each printed figure of the paper, next to what the paper says about it."""
+"""A small table for each figure of the paper, next to what the paper says about it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 
 from .._common.words import counted
 from ..evaluation.reports.document import Block, Drawing, Runs, Section, Table, Text, listed, table_of_means
-from .claims import ABOUT_PICTURES, CLAIMS, Verdict
-from .extent import UNPUBLISHED_DATA_NOTE, unpublished
+from .claims import ABOUT_PICTURES, CLAIMS
+from .compared_methods import title_of
+from .coverage import UNPUBLISHED_DATA_NOTE, unpublished
 from .figures import FIGURES, Figure
 from .findings import BALANCED, MAJORITY, RANDOM, rows_without_learning
-from .lineup import title_of
 from .pictures import N_RETRIEVED, QUERY_CLASS, QUERY_RULE, pictured_length
 from .results import CLASS_MEAN, ProtocolResults, Results
+from .verdicts import Verdict
 
 SHOWN = (
     *("starshl-paper", "ksh", "bre", "1-agh", "2-agh", "sph", "lsh"),
@@ -59,14 +60,14 @@ _TRANSDUCTIVE_NOTE = (
 )
 
 
-def printed_sections(results: Results, verdicts: Sequence[Verdict], retrieved: str | None = None) -> list[Section]:
-    """Return a section for each printed figure that has runs.
+def paper_figure_sections(results: Results, verdicts: Sequence[Verdict], retrieved: str | None = None) -> list[Section]:
+    """Return a section for each figure of the paper that has runs.
 
     ``retrieved`` is the address of the drawing of retrieved pictures, where there is one.
     """
     known = {protocol.name: protocol for protocol in results.protocols}
     sections = []
-    for figure in sorted((f for f in FIGURES.values() if f.printed), key=lambda f: f.printed or 0):
+    for figure in sorted((f for f in FIGURES.values() if f.number), key=lambda f: f.number or 0):
         protocols = [known[protocol.name] for protocol in figure.protocols if protocol.name in known]
         blocks = _blocks(figure, protocols)
         if blocks and figure.name == "pictures" and retrieved is not None:
@@ -74,9 +75,9 @@ def printed_sections(results: Results, verdicts: Sequence[Verdict], retrieved: s
         if blocks:
             outcome = _outcome(verdicts, {protocol.name for protocol in protocols}, figure.name)
             says = f"The paper says: {_SAYS[figure.name]}"
-            title = f"Figure {figure.printed}: {_TITLES.get(figure.name, figure.title)}"
+            title = f"Figure {figure.number}: {_TITLES.get(figure.name, figure.title)}"
             lines = Text((says, *outcome, *_notes(protocols)))
-            sections.append(Section(title, f"figure-{figure.printed}", [lines, *blocks]))
+            sections.append(Section(title, f"figure-{figure.number}", [lines, *blocks]))
     return sections
 
 

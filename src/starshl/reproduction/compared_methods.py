@@ -1,4 +1,4 @@
-"""The line-up: every row of every table, with the settings it runs under, and the estimators that only it needs."""
+"""The compared methods: every row of every table, with its settings, and the estimators that only these rows need."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ class Sizes:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ComparedMethod:
     """One row of a table.
 
     Parameters
@@ -206,9 +206,9 @@ class Entry:
         The name that readers see. It may change at any time.
     role : one of ``ROLES``
     method : str
-        A class of the catalog, or KMeansCodes; empty for entries that are not hashers.
+        A class of the catalog, or KMeansCodes; empty if it is not a hasher.
     seed_label : str
-        The seed of a run comes from its split and this label. Entries with the same label start alike, from the same
+        The seed of a run comes from its split and this label. Methods with the same label start alike, from the same
         first codewords. It is separate from key and title, so that renaming changes no figure.
     params : dict
         Settings other than n_bits and seed. A value that is a function is called with the :class:`Sizes`.
@@ -280,56 +280,56 @@ _HADAMARD = {"variant": "hadamard", "n_anchors": all_rows_or_anchors}
 _STAR = ("*SHL", "StarSHL", "*SHL")
 _RIDGE = ("squared loss", "StarRidge", "*SHL")
 _ABOUT_RIDGE = "The codewords of *SHL with squared loss and a posterior head; not in the paper."
-_ENTRIES = (
-    Entry("starshl-paper", "*SHL, paper settings", *_STAR, preset="paper", effort=(2.5, 2.0, 0.15)),
-    Entry("starshl", "*SHL, defaults", *_STAR, effort=(2.0, 2.0, 0.15)),
-    Entry("starridge", "StarRidge", *_RIDGE, note=_ABOUT_RIDGE, effort=(2.9, 0.15, 0.001)),
-    Entry(
+_METHODS = (
+    ComparedMethod("starshl-paper", "*SHL, paper settings", *_STAR, preset="paper", effort=(2.5, 2.0, 0.15)),
+    ComparedMethod("starshl", "*SHL, defaults", *_STAR, effort=(2.0, 2.0, 0.15)),
+    ComparedMethod("starridge", "StarRidge", *_RIDGE, note=_ABOUT_RIDGE, effort=(2.9, 0.15, 0.001)),
+    ComparedMethod(
         *("ksh", "KSH", "supervised", "KSH", "KSH"),
         params={"n_labeled": 1000},
         note="Learns from 1,000 labels, as its authors recommend.",
         effort=(0.0, 0.0, 0.09),
     ),
-    Entry(
+    ComparedMethod(
         *("bre", "BRE", "supervised", "BRE", "BRE"),
         params={"variant": "supervised"},
         note="Learns from 1,000 labeled rows, as its authors recommend.",
         effort=(0.2, 0.2, 0.03),
     ),
-    Entry("1-agh", "1-AGH", "unsupervised", "AnchorGraphHash", "1-AGH"),
-    Entry(
+    ComparedMethod("1-agh", "1-AGH", "unsupervised", "AnchorGraphHash", "1-AGH"),
+    ComparedMethod(
         *("2-agh", "2-AGH", "unsupervised", "AnchorGraphHash", "2-AGH"),
         params={"variant": "two_layers"},
         even_bits=True,
         note="At an odd length it learns one more bit and drops the last.",
     ),
-    Entry("sph", "SPH", "unsupervised", "SpectralHash", "SPH", effort=(0.04, 0.04, 0.003)),
-    Entry("lsh", "LSH", "unsupervised", "LSHash", "LSH", effort=(0.04, 0.04, 0.003)),
-    Entry(
+    ComparedMethod("sph", "SPH", "unsupervised", "SpectralHash", "SPH", effort=(0.04, 0.04, 0.003)),
+    ComparedMethod("lsh", "LSH", "unsupervised", "LSHash", "LSH", effort=(0.04, 0.04, 0.003)),
+    ComparedMethod(
         *("ksh-all", "KSH, all labels", "supervised", "KSH", "KSH, all labels"),
         params={"n_labeled": None},
         note="KSH with every label that *SHL gets; not in the paper.",
         effort=(0.1, 0.1, 0.25),
     ),
-    Entry(
+    ComparedMethod(
         *("hc-sdh", "HC-SDH, all rows", "supervised", "SDH", "HC-SDH, all rows"),
         params=_HADAMARD,
         note="Fixed Hadamard codewords and one kernel ridge regression; not in the paper.",
         effort=(1.1, 0.2, 0.003),
     ),
-    Entry(
+    ComparedMethod(
         *("codeword-svm", "codeword SVM", "supervised", "CodewordSVM", "codeword SVM"),
         note="Fixed codewords and one Gaussian SVM per bit: *SHL without its learning; not in the paper.",
         effort=(0.3, 0.3, 0.02),
     ),
-    Entry(
+    ComparedMethod(
         *("svc", "one-vs-one SVC", "yardstick", "", "one-vs-one SVC"),
         make=one_vs_one_svc,
         fit_on="labeled",
         note="Compare the P@10 of codes with its accuracy.",
         effort=(1.8, 1.8, 0.0),
     ),
-    Entry(
+    ComparedMethod(
         "float",
         "float search",
         "yardstick",
@@ -337,14 +337,16 @@ _ENTRIES = (
         note="Euclidean search of the rows themselves.",
         effort=(0.4, 0.4, 0.0),
     ),
-    Entry(
+    ComparedMethod(
         *("starshl-paper-transductive", "*SHL transductive, paper settings", *_STAR),
         preset="paper",
         fit_on="train+query",
         effort=(0.2, 0.2, 0.05),
     ),
-    Entry("starshl-transductive", "*SHL transductive, defaults", *_STAR, fit_on="train+query", effort=(0.5, 0.5, 0.05)),
-    Entry(
+    ComparedMethod(
+        "starshl-transductive", "*SHL transductive, defaults", *_STAR, fit_on="train+query", effort=(0.5, 0.5, 0.05)
+    ),
+    ComparedMethod(
         "starridge-transductive",
         "StarRidge transductive",
         *_RIDGE,
@@ -352,71 +354,71 @@ _ENTRIES = (
         note=_ABOUT_RIDGE,
         effort=(0.5, 0.5, 0.0),
     ),
-    Entry("starshl-graph", "*SHL, graph kernel", *_STAR, params=_GRAPH, effort=(1.5, 1.5, 0.15)),
-    Entry("starshl-labeled", "*SHL, labeled rows only", *_STAR, fit_on="labeled"),
-    Entry("starridge-labeled", "StarRidge, labeled rows only", *_RIDGE, fit_on="labeled", note=_ABOUT_RIDGE),
-    Entry("ssh", "SSH", "partly labeled", "SSH", "SSH", note="Accuracy by the nearest labeled code."),
-    Entry(
+    ComparedMethod("starshl-graph", "*SHL, graph kernel", *_STAR, params=_GRAPH, effort=(1.5, 1.5, 0.15)),
+    ComparedMethod("starshl-labeled", "*SHL, labeled rows only", *_STAR, fit_on="labeled"),
+    ComparedMethod("starridge-labeled", "StarRidge, labeled rows only", *_RIDGE, fit_on="labeled", note=_ABOUT_RIDGE),
+    ComparedMethod("ssh", "SSH", "partly labeled", "SSH", "SSH", note="Accuracy by the nearest labeled code."),
+    ComparedMethod(
         *("hc-sdh-labeled", "HC-SDH, labeled rows only", "supervised", "SDH", "HC-SDH, labeled rows only"),
         params=_HADAMARD,
         fit_on="labeled",
         note="Accuracy by the nearest labeled code.",
     ),
-    Entry(
+    ComparedMethod(
         *("label-spreading", "label spreading", "yardstick", "", "label spreading"),
         make=label_spreading,
     ),
-    Entry(
+    ComparedMethod(
         *("self-training", "self-training SVC", "yardstick", "", "self-training SVC"),
         make=self_training_svc,
         effort=(10.0, 10.0, 0.0),
     ),
-    Entry(
+    ComparedMethod(
         *("starshl-clusters", "*SHL", *_STAR),
         params={"n_codewords": one_per_class, "unlabeled": "nearest"},
         note="Starts from k-means and moves rows to their nearest codewords, as in the paper.",
     ),
-    Entry(
+    ComparedMethod(
         *("starshl-graph-clusters", "*SHL, clusters of the graph", *_STAR),
         params={"n_codewords": one_per_class},
         note="The defaults: rows belong to clusters of their neighbor graph.",
     ),
-    Entry(
+    ComparedMethod(
         "starridge-clusters", "StarRidge, clusters", *_RIDGE, params={"n_codewords": one_per_class}, note=_ABOUT_RIDGE
     ),
-    Entry("itq", "ITQ", "unsupervised", "ITQ", "ITQ"),
-    Entry(
+    ComparedMethod("itq", "ITQ", "unsupervised", "ITQ", "ITQ"),
+    ComparedMethod(
         *("k-means", "k-means start", "unsupervised", "KMeansCodes", "k-means start"),
         params={"n_clusters": one_per_class},
         note="The clusters that *SHL of the paper starts from, each with a codeword.",
     ),
 )
-LINEUP: dict[str, Entry] = {entry.key: entry for entry in _ENTRIES}
+COMPARED_METHODS: dict[str, ComparedMethod] = {method.key: method for method in _METHODS}
 
 
-def entry(key: str) -> Entry:
-    """Return an entry by its key; the error for an unknown key lists the closest ones.
+def compared_method(key: str) -> ComparedMethod:
+    """Return a compared method by its key; the error for an unknown key lists the closest ones.
 
     Examples
     --------
-    >>> entry("sph").title
+    >>> compared_method("sph").title
     'SPH'
     """
-    if (wanted := str(key).strip().lower()) in LINEUP:
-        return LINEUP[wanted]
-    close = difflib.get_close_matches(wanted, LINEUP, n=3, cutoff=0.4)
-    advice = f"The closest are {', '.join(close)}." if close else f"Known are {', '.join(LINEUP)}."
+    if (wanted := str(key).strip().lower()) in COMPARED_METHODS:
+        return COMPARED_METHODS[wanted]
+    close = difflib.get_close_matches(wanted, COMPARED_METHODS, n=3, cutoff=0.4)
+    advice = f"The closest are {', '.join(close)}." if close else f"Known are {', '.join(COMPARED_METHODS)}."
     raise ValueError(f"There is no method {key!r} to compare. {advice}")
 
 
 def hashers_among(keys: Iterable[str]) -> list[str]:
-    """Return the keys of entries that make codes."""
-    return [key for key in keys if key in LINEUP and LINEUP[key].kind == "hasher"]
+    """Return the keys of methods that make codes."""
+    return [key for key in keys if key in COMPARED_METHODS and COMPARED_METHODS[key].kind == "hasher"]
 
 
 def title_of(key: str) -> str:
-    """Return the title of an entry; a method outside the line-up has its key for a title."""
-    return LINEUP[key].title if key in LINEUP else key
+    """Return the title of a compared method; any other has its key for a title."""
+    return COMPARED_METHODS[key].title if key in COMPARED_METHODS else key
 
 
 def is_star(title: str) -> bool:

@@ -12,8 +12,8 @@ from .._common.words import counted
 from ..data.datasets.registry import ENTRIES
 from ..evaluation.reports.document import Block, Section, Table, Text, listed
 from ..evaluation.reports.statistics import MIN_RUNS_FOR_INTERVAL
+from .compared_methods import COMPARED_METHODS, title_of
 from .figures import FIGURES, Figure
-from .lineup import LINEUP, title_of
 from .results import ProtocolResults, Results
 
 # A fit: method, bits and run.
@@ -34,7 +34,7 @@ _DIGEST_LENGTH = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Extent:
+class Coverage:
     """Fits as (method, bits, run): those that the figures plan for a protocol, and those of them that were done.
 
     ``failed`` holds the methods that have a failed run.
@@ -75,15 +75,15 @@ class Extent:
 
     @property
     def _ordered(self) -> list[Cell]:
-        order = {key: place for place, key in enumerate(LINEUP)}
+        order = {key: place for place, key in enumerate(COMPARED_METHODS)}
         return sorted(self.planned, key=lambda cell: (order[cell[0]], cell[1] or 0, cell[2]))
 
 
-def extent_of(protocol: ProtocolResults) -> Extent:
+def coverage_of(protocol: ProtocolResults) -> Coverage:
     """Compare a protocol with all figures that use it; if none does, nothing is planned."""
     planned = frozenset(cell for figure in FIGURES.values() for cell in planned_cells(figure, protocol.name))
     done = frozenset((run.method, run.n_bits, run.run) for run in protocol.runs)
-    return Extent(planned, planned & done, frozenset(protocol.failed))
+    return Coverage(planned, planned & done, frozenset(protocol.failed))
 
 
 def planned_cells(figure: Figure, name: str) -> set[Cell]:
@@ -99,9 +99,9 @@ def section_title(protocol: ProtocolResults) -> str:
     return f"{protocol.dataset}: {_TASKS[protocol.task]}" + (" (reduced)" if protocol.reduced else "")
 
 
-def introduction(protocol: ProtocolResults, *, with_extent: bool = True) -> Text:
+def introduction(protocol: ProtocolResults, *, with_coverage: bool = True) -> Text:
     """Return what a reader of the figures must know first."""
-    lines = [extent_line(protocol)] if with_extent else []
+    lines = [coverage_line(protocol)] if with_coverage else []
     # From the registry, because the file of the data set may be missing or damaged.
     notes = [note for entry in ENTRIES if entry.name == protocol.dataset for note in entry.notes]
     if protocol.base is not None and protocol.base.about:
@@ -111,18 +111,18 @@ def introduction(protocol: ProtocolResults, *, with_extent: bool = True) -> Text
     return Text((*lines, *notes))
 
 
-def extent_line(protocol: ProtocolResults) -> str:
+def coverage_line(protocol: ProtocolResults) -> str:
     """Say how large a protocol is and how much of it was run."""
     sizes = f"{protocol.n_train:,} training rows, {protocol.n_query:,} queries, {counted(protocol.n_runs, 'run')}"
-    extent = completeness(protocol)
-    return f"Protocol {protocol.name}: {sizes}. {extent[:1].upper()}{extent[1:]}."
+    finding = completeness(protocol)
+    return f"Protocol {protocol.name}: {sizes}. {finding[:1].upper()}{finding[1:]}."
 
 
 def completeness(protocol: ProtocolResults) -> str:
     """Say whether the whole protocol was run, or what is missing."""
     if protocol.base is None:
         return "not one of the named protocols"
-    missing = extent_of(protocol).missing
+    missing = coverage_of(protocol).missing
     if protocol.reduced:
         return "; ".join(
             [f"reduced: {protocol.base.name} has {_size(protocol.base.rows.n_train)} training rows", *missing]
@@ -153,13 +153,13 @@ def what_was_run(results: Results) -> Section:
     """Return a table of protocols and how much of each was run."""
     rows = []
     for protocol in results.protocols:
-        extent = extent_of(protocol)
-        planned = f"{len(extent.done):,} of {len(extent.planned):,}" if extent.planned else "-"
+        coverage = coverage_of(protocol)
+        planned = f"{len(coverage.done):,} of {len(coverage.planned):,}" if coverage.planned else "-"
         sizes = (f"{protocol.n_train:,}", f"{protocol.n_query:,}", str(protocol.n_runs), listed(protocol.lengths))
         name = marked_name(protocol.name, protocol.dataset)
         rows.append((name, *sizes, str(len(protocol.methods)), planned, completeness(protocol)))
     columns = ("protocol", "training rows", "queries", "runs", "bits", "methods", "planned fits done", "extent")
-    lines = Text((*_extent_lines(results), *_record_lines(results), *_comparison_lines()))
+    lines = Text((*_coverage_lines(results), *_record_lines(results), *_comparison_lines()))
     blocks: list[Block] = [
         lines,
         Table("Protocols", columns, tuple(rows)),
@@ -168,14 +168,14 @@ def what_was_run(results: Results) -> Section:
     return Section("What was run", "extent", blocks)
 
 
-def _extent_lines(results: Results) -> list[str]:
+def _coverage_lines(results: Results) -> list[str]:
     protocols = results.protocols
     lines = [
         f"{sum(len(protocol.runs) for protocol in protocols):,} finished fits (one per method, length and run), "
         f"{len(results.failures)} failed; {results.seconds / 60:.0f} minutes of fitting and encoding in total."
     ]
-    extents = [extent_of(protocol) for protocol in protocols]
-    done, planned = (sum(len(getattr(extent, part)) for extent in extents) for part in ("done", "planned"))
+    coverages = [coverage_of(protocol) for protocol in protocols]
+    done, planned = (sum(len(getattr(coverage, part)) for coverage in coverages) for part in ("done", "planned"))
     lines.append(f"Of the {planned:,} fits planned for these protocols, {done:,} are done.")
     partial = sum(completeness(protocol) != "complete" for protocol in protocols)
     if partial:
@@ -227,7 +227,7 @@ def settings_section(results: Results) -> Section:
 def _settings_table(results: Results) -> Table:
     rows = []
     for key, by_settings in results.settings.items():
-        role, note = (LINEUP[key].role, LINEUP[key].note) if key in LINEUP else ("", "")
+        role, note = (COMPARED_METHODS[key].role, COMPARED_METHODS[key].note) if key in COMPARED_METHODS else ("", "")
         for settings, protocols in by_settings.items():
             where = "all" if len(by_settings) == 1 else listed(protocols)
             rows.append((title_of(key), key, role, where, settings, note))

@@ -7,8 +7,8 @@ import pytest
 
 from starshl.evaluation.reports.document import Table, Text
 from starshl.reproduction import RecordFolder, SummaryFolder, figure, write_report
-from starshl.reproduction.extent import completeness, extent_of, settings_section, what_was_run
-from starshl.reproduction.lineup import LINEUP
+from starshl.reproduction.compared_methods import COMPARED_METHODS
+from starshl.reproduction.coverage import completeness, coverage_of, settings_section, what_was_run
 from starshl.reproduction.records import read_record
 from starshl.reproduction.results import read_results
 
@@ -17,7 +17,7 @@ def planned(name, n_runs=5):
     """Values of every contestant, length and run of a figure of one protocol."""
     entry = figure(name)
     values = {}
-    for chosen in map(LINEUP.__getitem__, entry.entries):
+    for chosen in map(COMPARED_METHODS.__getitem__, entry.methods):
         for n_bits in entry.protocols[0].bits if chosen.kind == "hasher" else (None,):
             values[chosen.key, n_bits] = [{"P@10": 0.5}] * n_runs
     return values
@@ -45,8 +45,8 @@ def test_a_method_that_failed_is_told_from_one_that_was_not_run(made):
 def test_planned_runs_are_counted(made):
     values = {("ksh", 5): [{"P@10": 0.5}] * 2, ("stranger", 5): [{"P@10": 0.5}]}
     results = made("paper-usps", values)
-    extent = extent_of(results.protocols[0])
-    assert (len(extent.done), len(extent.planned)) == (2, (12 * 9 + 2) * 5)
+    coverage = coverage_of(results.protocols[0])
+    assert (len(coverage.done), len(coverage.planned)) == (2, (12 * 9 + 2) * 5)
     table = next(block for block in what_was_run(results).blocks if isinstance(block, Table))
     assert "2 of 550" in table.rows[0]
 
