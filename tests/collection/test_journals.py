@@ -34,7 +34,7 @@ def test_a_damaged_entry_is_refused(folder):
         collection.note("diary", "monday")
         collection.note("diary", "tuesday")
     with closing(sqlite3.connect(folder / "items.sqlite")) as database:
-        database.execute("DELETE FROM meta WHERE name LIKE 'receipt_journal/diary/%1'")
+        database.execute("DELETE FROM entries WHERE journal = 'diary' AND number = 1")
         database.commit()
     with Collection(folder) as collection, pytest.raises(CollectionFormatError, match=r"entry 1 of.*'diary'"):
         collection.journal("diary")

@@ -171,17 +171,11 @@ def test_what_is_no_preview_is_refused_and_nothing_is_stored(folder, rows, previ
         assert (len(collection), collection.preview(0)) == (60, None)
 
 
-def test_a_collection_without_previews_has_the_tables_that_it_always_had(folder, pictures, rows):
-    def tables():
-        with sqlite3.connect(folder / "items.sqlite") as connection:
-            return {row[0] for row in connection.execute("SELECT name FROM sqlite_master")}
-
-    before = tables()
+def test_a_reader_sees_the_first_preview_of_a_collection(folder, pictures, rows):
     with Collection(folder) as collection, Collection(folder, read_only=True) as reader:
         assert reader.preview(0) is None
         collection.add(rows[:1], previews=pictures[:1])
         assert reader.preview(60).content == pictures[0]
-    assert tables() - before == {"previews"}
 
 
 @pytest.mark.parametrize(
@@ -190,7 +184,7 @@ def test_a_collection_without_previews_has_the_tables_that_it_always_had(folder,
         ("UPDATE previews SET content = CAST(content || x'00' AS BLOB) WHERE id = 1", "does not match its checksum"),
         ("DELETE FROM previews WHERE id = 1", "2 previews where 3"),
         ("UPDATE previews SET id = 9 WHERE id = 1", "item 9"),
-        ("DROP TABLE previews", "0 previews where 3"),
+        ("DELETE FROM previews", "0 previews where 3"),
     ],
 )
 def test_damaged_previews_are_found(texts, statement, message):

@@ -34,11 +34,9 @@ from .folder import (
     Kernels,
     digest_of_model,
     embedder_file,
-    kind_of_items,
     load_embedder,
     raw_meta,
     save_model,
-    title_field,
     unknown_texts_note,
 )
 from .items import Item, Row, item_of, label_texts, metadata_of
@@ -133,13 +131,13 @@ class OpenCollection:
     def kind(self) -> str:
         """What items are: "pictures", "texts" or "vectors"."""
         with self._session.reading() as (_, store):
-            return kind_of_items(store)
+            return store.text_meta("kind")
 
     @cached_property
     def title(self) -> str | None:
         """The metadata field that says what an item is, None if none was named."""
         with self._session.reading() as (_, store):
-            return title_field(store)
+            return store.text_meta("title_field") or None
 
     def kept_features(self) -> tuple[str, ...]:
         """Return the columns of the hasher's table that items have as metadata, too, as the first item shows."""

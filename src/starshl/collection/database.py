@@ -48,26 +48,49 @@ _COLUMN_CHUNKS = """CREATE TABLE column_chunks (
   content BLOB NOT NULL,
   PRIMARY KEY (name, first)
 ) WITHOUT ROWID"""
-#: Small pictures of items; made with the first of them.
-PREVIEWS_TABLE = """CREATE TABLE previews (
+# Small pictures of items.
+_PREVIEWS = """CREATE TABLE previews (
   id INTEGER PRIMARY KEY,
   checksum INTEGER NOT NULL,
   content BLOB NOT NULL
 )"""
-#: The statements that made the tables, exactly as SQLite stores them.
-TABLES = {
-    "meta": META_TABLE,
-    "items": _ITEMS,
-    "changes": _CHANGES,
-    "chunks": _CHUNKS,
-    "column_chunks": _COLUMN_CHUNKS,
-}
-#: Tables that a file may have besides.
-OPTIONAL_TABLES = {"previews": PREVIEWS_TABLE}
-#: What a collection without labels, declared fields and vectors says about them.
+# Short texts that callers have stored with a change, under a key; the index finds the oldest.
+_RECEIPTS = """CREATE TABLE receipts (
+  key TEXT PRIMARY KEY,
+  number INTEGER NOT NULL,
+  checksum INTEGER NOT NULL,
+  content TEXT NOT NULL
+) WITHOUT ROWID"""
+_RECEIPTS_BY_NUMBER = "CREATE INDEX receipts_by_number ON receipts (number)"
+# The entries of journals.
+_ENTRIES = """CREATE TABLE entries (
+  journal TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  checksum INTEGER NOT NULL,
+  content TEXT NOT NULL,
+  PRIMARY KEY (journal, number)
+) WITHOUT ROWID"""
+# Name, kind and statement of each table and index, the statement exactly as SQLite stores it.
+_SCHEMA = [
+    ("meta", "table", META_TABLE),
+    ("items", "table", _ITEMS),
+    ("changes", "table", _CHANGES),
+    ("chunks", "table", _CHUNKS),
+    ("column_chunks", "table", _COLUMN_CHUNKS),
+    ("previews", "table", _PREVIEWS),
+    ("receipts", "table", _RECEIPTS),
+    ("receipts_by_number", "index", _RECEIPTS_BY_NUMBER),
+    ("entries", "table", _ENTRIES),
+]
+#: What an empty collection without declared fields, kept vectors and an embedder says about them.
 DEFAULT_META: dict[str, str | int] = {
     "space": "",
     "fields": "{}",
+    "kind": "vectors",
+    "title_field": "",
+    "embedder": "",
+    "n_previews": 0,
+    "previews_sum": 0,
     "label_kind": "",
     "vector_dtype": "",
     "vector_file": "",
@@ -76,7 +99,7 @@ DEFAULT_META: dict[str, str | int] = {
 }
 Value = TypeVar("Value", str, int)
 BUSY_SECONDS = 10.0  # to wait for a lock of SQLite, which is held for one transaction
-# Reading the schema of six tables takes SQLite a few dozen steps. A crafted file may demand any number.
+# Reading a schema of eight tables takes SQLite a few dozen steps. A crafted file may demand any number.
 _SCHEMA_STEPS = 1_000_000
 NOT_READ = "Nothing was read."
 NOT_MADE = "The collection was not made."
@@ -131,7 +154,7 @@ class Connection:
         """Make a new file whose tables are empty except for these entries of ``meta``."""
         with explained(path, NOT_MADE), closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
-            for statement in TABLES.values():
+            for _, _, statement in _SCHEMA:
                 connection.execute(statement)
             connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
 
@@ -192,9 +215,7 @@ class Connection:
         return self._meta(name, str)
 
     def all_meta(self) -> dict[str, Any]:
-        """Return all entries but receipts, of which there may be many; each of them has its own checksum."""
-        query = "SELECT name, value FROM meta WHERE name < 'receipt' OR name >= 'receipu'"
-        return dict(self.execute(query).fetchall())
+        return dict(self.execute("SELECT name, value FROM meta").fetchall())
 
     def set_meta(self, name: str, value: str | int) -> None:
         self.execute("REPLACE INTO meta VALUES (?, ?)", [name, value])
@@ -256,7 +277,8 @@ class Connection:
         self.execute("PRAGMA trusted_schema = OFF")
         self._require_sqlite().set_progress_handler(lambda: 1, _SCHEMA_STEPS)
         try:
-            return sorted(self.execute("SELECT name, type, sql FROM sqlite_master LIMIT 10").fetchall())
+            limit = len(_SCHEMA) + 1
+            return sorted(self.execute(f"SELECT name, type, sql FROM sqlite_master LIMIT {limit}").fetchall())
         except sqlite3.OperationalError as error:
             if str(error) != "interrupted":
                 raise
@@ -274,9 +296,7 @@ class Connection:
             raise CollectionFormatError(
                 f"{str(self.path)!r} has format {given}; this version of starshl reads format {FORMAT}. {advice}"
             )
-        needed = {(name, "table", statement) for name, statement in TABLES.items()}
-        allowed = needed | {(name, "table", statement) for name, statement in OPTIONAL_TABLES.items()}
-        if len(schema) > len(allowed) or not needed <= set(schema) <= allowed:
+        if schema != sorted(_SCHEMA):
             raise self._foreign()
 
     def _foreign(self) -> CollectionFormatError:

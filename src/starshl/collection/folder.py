@@ -30,7 +30,6 @@ _OWN_NAME = re.compile(
 )
 #: What items are.
 KINDS = (*RAW_KINDS, "vectors")
-_KIND, _TITLE, _EMBEDDER = "kind", "title_field", "embedder"
 _SHOWN = 80  # letters of a text in a message
 _LISTED = 10  # texts in a message
 _EMBEDDER_DRAFT = "embedder.draft"
@@ -126,15 +125,15 @@ def content_name(path: Path, stem: str) -> str:
 def raw_meta(
     folder: Path, hasher: BaseHasher, embedder: Embedder | None, kind: str | None, title: str | None
 ) -> dict[str, str | int]:
-    """Save the embedder of a new collection; return the meta entries about its items, only those that say something."""
-    kind = _checked_kind(embedder, kind)
-    if title is not None and (not isinstance(title, str) or not title):
-        raise ValueError(f"title is {title!r}; it must be the name of a metadata field.")
-    meta: dict[str, str | int] = {} if kind == "vectors" else {_KIND: kind}
-    meta |= {} if title is None else {_TITLE: title}
+    """Save the embedder of a new collection, if it has one; return the meta entries about its items."""
+    meta: dict[str, str | int] = {"kind": _checked_kind(embedder, kind)}
+    if title is not None:
+        if not isinstance(title, str) or not title:
+            raise ValueError(f"title is {title!r}; it must be the name of a metadata field.")
+        meta["title_field"] = title
     if embedder is not None:
         _check_fits(embedder, hasher)
-        meta[_EMBEDDER] = _save_embedder(folder, embedder)
+        meta["embedder"] = _save_embedder(folder, embedder)
     return meta
 
 
@@ -181,19 +180,9 @@ def _save_embedder(folder: Path, embedder: Embedder) -> str:
     return name
 
 
-def kind_of_items(store: Store) -> str:
-    """Return what items are: "pictures", "texts" or "vectors"."""
-    return store.optional_text(_KIND) or "vectors"
-
-
-def title_field(store: Store) -> str | None:
-    """Return the metadata field that holds the title of an item, None if there is none."""
-    return store.optional_text(_TITLE)
-
-
 def embedder_file(store: Store) -> str | None:
     """Return the name of the embedder's file, None if the collection has no embedder."""
-    return store.optional_text(_EMBEDDER)
+    return store.text_meta("embedder") or None
 
 
 def load_embedder(folder: Path, name: str, steps: Sequence[Any] | None) -> Embedder:

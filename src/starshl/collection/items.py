@@ -22,7 +22,6 @@ from ..hashers.prepared import inner_hasher
 
 _ID = struct.Struct("<q")
 _to_json = json.JSONEncoder().encode
-_NOTHING_ADDED = (None, None, None, None, None)
 _SHOWN = 5  # in an error message
 
 
@@ -47,14 +46,8 @@ class Row(NamedTuple):
 
     @property
     def checksum(self) -> int:
-        total = zlib.crc32(_ID.pack(self.id) + self.code)
-        texts: list[str | int | None] = [self.reference, self.metadata]
-        added = self[2:7]
-        # A row of a code and nothing else has a shorter text.
-        if added != _NOTHING_ADDED:
-            own = None if self.own_code is None else self.own_code.hex()
-            texts += [own, *added[1:]]
-        return zlib.crc32(_to_json(texts).encode(), total)
+        own = None if self.own_code is None else self.own_code.hex()
+        return zlib.crc32(_to_json([own, *self[3:]]).encode(), zlib.crc32(_ID.pack(self.id) + self.code))
 
     @property
     def vector_code(self) -> bytes:

@@ -1,8 +1,7 @@
 """Previews: a small picture of an item, stored in the transaction of the item and gone with it.
 
-They have their own table, which exists from the first preview on, so rows stay small and a collection without
-previews has the tables that it always had. Two meta entries, how many there are and the sum of their checksums, tell
-whether one was lost.
+They have a table of their own, so that rows stay small. Two meta entries, how many there are and the sum of their
+checksums, tell whether one was lost.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import NamedTuple
 
 from .._common.words import counted
 from ..exceptions import CollectionFormatError
-from .database import HAS_LISTED_ID, PREVIEWS_TABLE, SUM_MODULUS
+from .database import HAS_LISTED_ID, SUM_MODULUS
 from .store import Store
 
 #: Bytes of one preview.
@@ -24,7 +23,6 @@ LARGEST_PREVIEW = 1 << 18
 PREVIEW_TYPES = ("image/png", "image/jpeg", "image/webp")
 _COUNT, _SUM = "n_previews", "previews_sum"
 _ID = struct.Struct("<q")
-_EXISTS = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'previews'"
 
 
 class Preview(NamedTuple):
@@ -64,8 +62,6 @@ def put_previews(store: Store, ids: Sequence[int], previews: Sequence[bytes | No
     kept = [(item, preview) for item, preview in zip(ids, previews, strict=True) if preview is not None]
     if not kept:
         return
-    if not _has_table(store):
-        store.connection.execute(PREVIEWS_TABLE)
     sums = [_checksum(item, preview) for item, preview in kept]
     store.connection.execute_many(
         "INSERT INTO previews (id, checksum, content) VALUES (?, ?, ?)",
@@ -76,7 +72,7 @@ def put_previews(store: Store, ids: Sequence[int], previews: Sequence[bytes | No
 
 def delete_previews(store: Store, ids: Sequence[int]) -> None:
     """Delete the previews of items, where they have some; only inside a change."""
-    if not ids or not _has_table(store):
+    if not ids:
         return
     chosen = [json.dumps(list(ids))]
     n_gone, total = store.connection.execute(
@@ -90,25 +86,21 @@ def delete_previews(store: Store, ids: Sequence[int]) -> None:
 def find_preview(store: Store, item: int) -> Preview | None:
     """Return the preview of an item, None if it has none; refuse a damaged one, and an unknown id."""
     store.rows([item])
-    if not _has_table(store):
-        return None
     record = store.connection.execute("SELECT id, checksum, content FROM previews WHERE id = ?", [item]).fetchone()
     return None if record is None else _checked(record)
 
 
-def verify(store: Store) -> None:
+def verify_previews(store: Store) -> None:
     """Compare every preview with its checksum, and their number with what was stored."""
-    expected = (store.meta(_COUNT), store.meta(_SUM)) if _COUNT in store.connection.all_meta() else (0, 0)
     n_previews, total = 0, 0
-    if _has_table(store):
-        for record in store.connection.execute("SELECT id, checksum, content FROM previews"):
-            _checked(record)
-            n_previews, total = n_previews + 1, (total + record[1]) % SUM_MODULUS
-        stray = store.connection.execute("SELECT id FROM previews WHERE id NOT IN (SELECT id FROM items)").fetchone()
-        if stray is not None:
-            raise _damaged(f"has a preview of item {stray[0]}, which it does not hold")
-    if (n_previews, total) != expected:
-        raise _damaged(f"has {counted(n_previews, 'preview')} where {expected[0]} were stored")
+    for record in store.connection.execute("SELECT id, checksum, content FROM previews"):
+        _checked(record)
+        n_previews, total = n_previews + 1, (total + record[1]) % SUM_MODULUS
+    stray = store.connection.execute("SELECT id FROM previews WHERE id NOT IN (SELECT id FROM items)").fetchone()
+    if stray is not None:
+        raise _damaged(f"has a preview of item {stray[0]}, which it does not hold")
+    if (n_previews, total) != (store.meta(_COUNT), store.meta(_SUM)):
+        raise _damaged(f"has {counted(n_previews, 'preview')} where {store.meta(_COUNT)} were stored")
 
 
 def _checked(record: tuple[int, int, bytes]) -> Preview:
@@ -134,14 +126,9 @@ def _checksum(item: int, content: bytes) -> int:
     return zlib.crc32(content, zlib.crc32(_ID.pack(item)))
 
 
-def _has_table(store: Store) -> bool:
-    return store.connection.execute(_EXISTS).fetchone() is not None
-
-
 def _count(store: Store, n_previews: int, checksums: int) -> None:
-    meta = store.connection.all_meta()
-    store.set_meta(_COUNT, meta.get(_COUNT, 0) + n_previews)
-    store.set_meta(_SUM, (meta.get(_SUM, 0) + checksums) % SUM_MODULUS)
+    store.set_meta(_COUNT, store.meta(_COUNT) + n_previews)
+    store.set_meta(_SUM, (store.meta(_SUM) + checksums) % SUM_MODULUS)
 
 
 def _shown(preview: object) -> str:

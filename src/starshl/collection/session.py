@@ -19,7 +19,7 @@ from ..codes.binary import BinaryCodes
 from ..exceptions import CollectionError
 from .folder import Kernels, check_embedder_file, discard_other_models, embedder_file, lock_for_writing
 from .journal import append_entry, store_receipt
-from .previews import verify as verify_previews
+from .previews import verify_previews
 from .state import State, batches, compact_vectors
 from .store import Store
 from .vectors import VectorLocation, VectorsGone, append_records, checksums, discard_other_vectors, trim

@@ -234,13 +234,6 @@ class Store:
     def text_meta(self, name: str) -> str:
         return self.connection.text_meta(name)
 
-    def optional_text(self, name: str) -> str | None:
-        """Return a meta entry that not every collection has; None if this one lacks it."""
-        found = self.connection.all_meta().get(name)
-        if found is not None and not isinstance(found, str):
-            raise self._damaged(f"holds {found!r} as its {name}")
-        return found
-
     def set_meta(self, name: str, value: str | int) -> None:
         self.connection.set_meta(name, value)
 
