@@ -1,4 +1,4 @@
-"""uvicorn with a limit on the time of a request's head, and problems instead of its own plain texts."""
+"""The server: uvicorn with timeouts for slow clients, in the foreground or the background, and logs as JSON lines."""
 
 from __future__ import annotations
 
@@ -97,9 +97,9 @@ def bound_socket(settings: Settings) -> socket.socket:
 def _server(app: ASGIApp, settings: Settings) -> uvicorn.Server:
     limits = settings.limits
 
-    class Protocol(_Impatient):
+    class Protocol(_TimeoutProtocol):
         head_seconds = limits.head_seconds
-        read_seconds = limits.request_seconds
+        write_seconds = limits.request_seconds
         most_connections = _CONNECTIONS_PER_REQUEST * limits.requests_at_once
 
     config = uvicorn.Config(
@@ -118,41 +118,42 @@ def _server(app: ASGIApp, settings: Settings) -> uvicorn.Server:
     return uvicorn.Server(config)
 
 
-class _Impatient(H11Protocol):
-    """Closes connections whose client does not get on with its request, or does not take the answer."""
+class _TimeoutProtocol(H11Protocol):
+    """Closes connections whose client is too slow: to send the head of a request, or to take the answer."""
 
     head_seconds: float
-    read_seconds: float
+    write_seconds: float
     most_connections: int
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in its base class
         super().connection_made(transport)
-        self._deadline: asyncio.TimerHandle | None = None
-        self._unread: asyncio.TimerHandle | None = None
+        self._head_timeout: asyncio.TimerHandle | None = None
+        self._write_timeout: asyncio.TimerHandle | None = None
         if len(self.connections) > self.most_connections:
             transport.close()
             return
-        self._watch()
+        self._update_head_timeout()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        self._watch()
+        self._update_head_timeout()
 
     def pause_writing(self) -> None:
         """Give a client that takes no more of an answer some time; closing would wait for it without end."""
         super().pause_writing()
-        self._unread = self.loop.call_later(self.read_seconds, self.transport.abort)
+        self._write_timeout = self.loop.call_later(self.write_seconds, self.transport.abort)
 
     def resume_writing(self) -> None:
-        self._forgive()
+        self._cancel_write_timeout()
         super().resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._unwatch()
-        self._forgive()
+        self._cancel_head_timeout()
+        self._cancel_write_timeout()
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
+        """Answer what is not HTTP with a problem, as everything else, instead of uvicorn's plain text."""
         detail = "This is not a request of HTTP/1.1, or its head is too long."
         content = {"type": "/problems/bad-request", "title": "Bad Request", "status": 400, "detail": detail}
         body = json.dumps(content | {"request_id": ""}).encode()
@@ -170,30 +171,30 @@ class _Impatient(H11Protocol):
             self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
 
-    def _watch(self) -> None:
+    def _update_head_timeout(self) -> None:
         """Wait for the head of a request, unless there is one that has not been answered yet."""
-        if self.cycle is not None and not self.cycle.response_complete:
-            self._unwatch()
-        elif self._deadline is None:
-            self._deadline = self.loop.call_later(self.head_seconds, self._give_up)
+        if self._is_answering():
+            self._cancel_head_timeout()
+        elif self._head_timeout is None:
+            self._head_timeout = self.loop.call_later(self.head_seconds, self._on_head_timeout)
 
-    def _unwatch(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
-
-    def _forgive(self) -> None:
-        if self._unread is not None:
-            self._unread.cancel()
-            self._unread = None
-
-    def _give_up(self) -> None:
-        self._deadline = None
-        if self.cycle is None or self.cycle.response_complete:
+    def _on_head_timeout(self) -> None:
+        self._head_timeout = None
+        if not self._is_answering():
             self.transport.close()
 
+    def _is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
 
-# Logs: one JSON object per line.
+    def _cancel_head_timeout(self) -> None:
+        if self._head_timeout is not None:
+            self._head_timeout.cancel()
+            self._head_timeout = None
+
+    def _cancel_write_timeout(self) -> None:
+        if self._write_timeout is not None:
+            self._write_timeout.cancel()
+            self._write_timeout = None
 
 
 class JsonLines(logging.Formatter):
