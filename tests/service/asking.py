@@ -1,6 +1,7 @@
 """How tests ask for pages, and wait for what is prepared in the background."""
 
 import time
+import uuid
 
 PAGE = {"Accept": "text/html"}
 
@@ -22,6 +23,12 @@ def waited(ask_once, is_there, seconds=60):
 def lesson(ask):
     """Wait until the lesson is prepared; return its first page."""
     return waited(lambda: page(ask, "/explore/things/teach").text, lambda text: "data-version" in text)
+
+
+def change(ask, action, ids=(), label=None, **settings):
+    """Send one change of the lesson, as the page does."""
+    sent = {"key": uuid.uuid4().hex, "action": action, "ids": [str(item) for item in ids], "label": label}
+    return ask("POST", "/explore/things/teach/changes", root="", json={"changes": [sent]}, **settings)
 
 
 def current_codes(ask):

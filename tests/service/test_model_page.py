@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from starshl import Codebook, Collection, StarRidge
-from starshl.service.explorer.map import codeword_places
+from starshl.service.explorer.map import codeword_points
 
-from .asking import current_codes, lesson, page, waited
+from .asking import change, current_codes, lesson, page, waited
 
 
 def measured(ask):
@@ -62,10 +62,10 @@ def test_codes_that_follow_from_labels_are_measured_without_that_too(running, tm
     assert "10 items without a given label were left out" in text
 
 
-def test_the_page_of_the_model_tells_given_labels_from_believed_ones(ask):
+def test_the_page_of_the_model_tells_given_labels_from_predicted_ones(ask):
     lesson(ask)
     ask("PUT", "/collections/things/labels", json={"items": [{"id": item, "label": None} for item in range(9, 60)]})
-    ask("POST", "/explore/things/teach/answer", root="", json={"ids": [9], "label": "a"})
+    change(ask, "answer", [9], "a")
     current_codes(ask)
     text = page(ask, "/explore/things/model").text
     assert "60: 10 with a label from a person, 50 with a guess of the lesson" in text
@@ -77,7 +77,7 @@ def test_names_of_codewords_that_coincide_on_the_map_stand_apart(tmp_path, rows)
     labels = np.array(names)[np.arange(len(rows)) % 10]
     hasher = StarRidge(codebook.n_bits, codewords=codebook, random_state=0).fit(rows, labels)
     with Collection.create(tmp_path / "things", hasher) as collection:
-        places = np.array([[each.x, each.y] for each in codeword_places(collection)])
+        places = np.array([[each.x, each.y] for each in codeword_points(collection)])
     gaps = np.linalg.norm(places[:, None] - places[None], axis=2)[~np.eye(10, dtype=bool)]
     assert gaps.min() > 0.04
     assert places.min() >= 0

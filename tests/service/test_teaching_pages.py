@@ -10,7 +10,7 @@ from starshl.labeling import Lesson
 from starshl.service.settings import READ, WRITE, Settings, Token, Tokens
 from starshl.service.workspace import Workspace
 
-from .asking import PAGE, current_codes, lesson, page, waited
+from .asking import PAGE, change, current_codes, lesson, page, waited
 
 
 def test_a_preparation_that_was_canceled_begins_again_with_the_page_and_not_while_one_looks(ask, monkeypatch):
@@ -42,19 +42,19 @@ def test_a_lesson_is_prepared_anew_when_an_item_was_replaced_by_another_one(ask,
     assert ask("GET", "/collections/things").json()["n_items"] == 60
     assert ask("GET", "/explore/things/teach/state", root="").json()["version"] is None
     lesson(ask)
-    assert ask("POST", "/explore/things/teach/answer", root="", json={"ids": [100], "label": "a"}).status_code == 200
+    assert change(ask, "answer", [100], "a").status_code == 200
 
 
 def test_labels_given_on_the_page_are_those_of_the_collection_and_can_be_undone(ask):
     text = lesson(ask)
     first = int(re.search(r'data-id="(\d+)"', text).group(1)) if "data-id" in text else 0
     before = ask("GET", f"/collections/things/items/{first}").json()["label"]
-    sent = ask("POST", "/explore/things/teach/answer", root="", json={"ids": [first], "label": " new class "})
+    sent = change(ask, "answer", [first], " new class ")
     assert sent.status_code == 200
     assert ask("GET", f"/collections/things/items/{first}").json()["label"] == "new class"
-    assert "1 item labeled new class" in sent.text
-    undone = ask("POST", "/explore/things/teach/undo", root="", json={})
-    assert "Undone: 1 item as before" in undone.text
+    assert "1 item labeled new class" in sent.json()["message"]
+    undone = change(ask, "undo")
+    assert "Undone: 1 item as before" in undone.json()["message"]
     assert ask("GET", f"/collections/things/items/{first}").json()["label"] == before
 
 
@@ -62,7 +62,7 @@ def test_the_service_predicts_as_soon_as_the_codes_follow_from_labels(ask, rows)
     asked = {"vectors": [rows[0].tolist()]}
     assert ask("POST", "/collections/things/predict", json=asked).status_code == 422
     lesson(ask)
-    ask("POST", "/explore/things/teach/answer", root="", json={"ids": [0], "label": "a"})
+    change(ask, "answer", [0], "a")
     current_codes(ask)
     assert ask("POST", "/collections/things/predict", json=asked).status_code == 200
 
@@ -70,8 +70,7 @@ def test_the_service_predicts_as_soon_as_the_codes_follow_from_labels(ask, rows)
 def test_a_collection_is_exported_with_the_codes_that_follow_from_its_labels(ask):
     lesson(ask)
     for item, label in ((0, "b"), (1, "a")):
-        answer = ask("POST", "/explore/things/teach/answer", root="", json={"ids": [str(item)], "label": label})
-        assert answer.status_code == 200
+        assert change(ask, "answer", [item], label).status_code == 200
     exported = ask("GET", "/explore/things/export/collection.tar", root="")
     assert exported.status_code == 200
     assert ask("GET", "/explore/things/teach/state", root="").json()["codes"] == "current"
@@ -98,14 +97,14 @@ def test_a_restore_does_not_wait_for_what_is_being_prepared(ask, monkeypatch):
 
 def test_an_answer_about_an_item_that_was_removed_can_be_undone(ask):
     lesson(ask)
-    for ids, label in ((["3"], "a"), (["4", "5"], "b"), (["6"], "c")):
-        ask("POST", "/explore/things/teach/answer", root="", json={"ids": ids, "label": label})
+    for ids, label in (([3], "a"), ([4, 5], "b"), ([6], "c")):
+        change(ask, "answer", ids, label)
     before = ask("GET", "/collections/things/items/4").json()["label"]
     assert before == "b"
     ask("POST", "/collections/things/items/remove", json={"ids": [5, 6]})
     lesson(ask)
     for expected in ("Undone: 0 items as before", "Undone: 1 item as before"):
-        undone = ask("POST", "/explore/things/teach/undo", root="", json={"ids": []})
+        undone = change(ask, "undo")
         assert (undone.status_code, expected in undone.text) == (200, True), undone.text
     assert ask("GET", "/collections/things/items/4").json()["label"] == "abc"[4 % 3]
 
@@ -119,21 +118,20 @@ def test_a_change_by_somebody_else_shows_in_the_state_of_the_lesson(ask):
 
 def test_answers_about_unknown_items_and_labels_of_another_type_are_refused(ask):
     lesson(ask)
-    unknown = ask("POST", "/explore/things/teach/answer", root="", json={"ids": [999], "label": "a"})
-    assert unknown.status_code == 404
-    empty = ask("POST", "/explore/things/teach/answer", root="", json={"ids": [1], "label": "  "})
-    assert (empty.status_code, "A label has 1" in empty.json()["detail"]) == (422, True)
+    (unknown,) = change(ask, "answer", [999], "a").json()["refused"]
+    assert "999" in unknown["detail"]
+    (empty,) = change(ask, "answer", [1], "  ").json()["refused"]
+    assert "A label has 1" in empty["detail"]
 
 
 def test_an_answer_before_the_lesson_is_prepared_is_a_conflict(ask):
-    sent = ask("POST", "/explore/things/teach/answer", root="", json={"ids": [1], "label": "a"})
-    assert sent.status_code == 409
+    assert change(ask, "answer", [1], "a").status_code == 409
 
 
 def test_a_collection_that_is_served_for_reading_only_cannot_be_taught(running, folder):
     ask = running(folder, read_only=True)
     assert "Start it without --read-only" in page(ask, "/explore/things/teach").text
-    assert ask("POST", "/explore/things/teach/undo", root="", json={}).status_code == 403
+    assert change(ask, "undo").status_code == 403
 
 
 def test_a_token_for_reading_sees_pages_and_changes_nothing(running, folder):
@@ -144,7 +142,7 @@ def test_a_token_for_reading_sees_pages_and_changes_nothing(running, folder):
     assert ask("GET", "/explore/things?item=1", root="", headers=cookie).status_code == 200
     assert "Your token only allows reading" in ask("GET", "/explore/things/teach", root="", headers=cookie).text
     own = {**cookie, "Sec-Fetch-Site": "same-origin"}
-    assert ask("POST", "/explore/things/teach/undo", root="", json={}, headers=own).status_code == 403
+    assert change(ask, "undo", headers=own).status_code == 403
 
 
 def test_items_that_are_added_while_the_codes_are_replaced_are_all_stored(ask, rows, monkeypatch):
@@ -158,7 +156,7 @@ def test_items_that_are_added_while_the_codes_are_replaced_are_all_stored(ask, r
 
     monkeypatch.setattr(Collection, "replace_hasher", wait)
     lesson(ask)
-    ask("POST", "/explore/things/teach/answer", root="", json={"ids": [0], "label": "a"})
+    change(ask, "answer", [0], "a")
     assert replacing.wait(60)
     added = [("POST", "/collections/things/items", {"items": [{"vector": rows[0].tolist()}]}) for _ in range(8)]
     threading.Timer(0.3, go_on.set).start()
@@ -184,8 +182,7 @@ def test_ids_that_are_too_large_for_numbers_of_scripts_keep_their_digits(running
         collection.add(rows, ids=ids)
     ask = running(tmp_path / "things")
     lesson(ask)
-    answer = ask("POST", "/explore/things/teach/answer", root="", json={"ids": [str(ids[0])], "label": "a"})
-    assert answer.status_code == 200
+    assert change(ask, "answer", [ids[0]], "a").status_code == 200
     assert ask("GET", f"/collections/things/items/{ids[0]}").json()["label"] == "a"
     waited(lambda: page(ask, "/explore/things/map").text, lambda text: "<canvas" in text)
     assert ask("GET", "/explore/things/map/items", root="").json()["ids"] == [str(item) for item in ids]
@@ -194,8 +191,10 @@ def test_ids_that_are_too_large_for_numbers_of_scripts_keep_their_digits(running
 def test_items_of_an_undone_answer_are_asked_for_again_first(ask):
     lesson(ask)
     ask("PUT", "/collections/things/labels", json={"items": [{"id": item, "label": None} for item in range(9, 60)]})
-    ask("POST", "/explore/things/teach/answer", root="", json={"ids": [31, 17], "label": "b"})
-    text = ask("POST", "/explore/things/teach/undo", root="", json={}).text
+    change(ask, "answer", [31, 17], "b")
+    outcome = change(ask, "undo").json()
+    assert outcome["restored"] == ["31", "17"]
+    text = outcome["board"]
     shown = re.findall(r'class="option (\w+)" data-id="(\d+)"', text[: text.index("</ul>")])
     assert [item for way, item in shown if way == "again"] == ["31", "17"]
     assert [item for _, item in shown[:2]] == ["31", "17"]

@@ -11,7 +11,7 @@ from starshl.service.errors import ConflictError
 from starshl.service.explorer import exploration
 from starshl.service.explorer import rendering as cards
 
-from .asking import lesson, page
+from .asking import change, lesson, page
 
 THINGS = "/collections/things"
 
@@ -88,10 +88,9 @@ def test_first_items_items_to_browse_and_cards_of_the_map_leave_out_what_is_gone
 
 def test_a_lesson_whose_items_vanish_while_it_is_shown_is_prepared_again(ask, searcher, monkeypatch):
     lesson(ask)
-    answer = "/explore/things/teach/answer"
-    assert ask("POST", answer, root="", json={"ids": list(range(10, 20)), "label": None}).status_code == 200
+    assert change(ask, "answer", range(10, 20)).status_code == 200
     gone = vanishing(searcher, monkeypatch)
-    answered = ask("POST", answer, root="", json={"ids": [3], "label": "a"})
+    answered = change(ask, "answer", [3], "a")
     assert gone
     assert (answered.status_code, "Reload the page" in answered.json()["detail"]) == (409, True)
 

@@ -221,7 +221,7 @@ def brush_all(page):
 def test_items_are_selected_on_the_map_and_labeled(visit, site):
     page = open_map(visit)
     brush_all(page)
-    page.wait_for_selector(".chosen-grid li")
+    page.wait_for_selector(".selected-grid li")
     assert page.text_content("#count") == "240"
     page.fill("#label", "drawing")
     page.keyboard.press("Enter")
@@ -246,7 +246,7 @@ def test_a_late_answer_about_an_earlier_selection_is_not_shown(visit):
         held.pop().continue_()
     page.wait_for_load_state("networkidle")
     assert page.text_content("#count") == "none"
-    assert page.locator("#chosen li").count() == 0
+    assert page.locator("#selected li").count() == 0
 
 
 def test_an_older_board_does_not_replace_a_newer_one(visit):

@@ -54,7 +54,7 @@ def test_names_of_200_characters_make_no_page_wider(visit, named, path, size):
 def test_several_items_are_selected_by_taps_and_a_message_does_not_cover_the_field(visit, site):
     page = visit("/explore/careful/teach", **PHONE)
     lesson(page)
-    heights = page.eval_on_selector_all(".naming button", "all => all.map((each) => each.offsetHeight)")
+    heights = page.eval_on_selector_all(".label-form button", "all => all.map((each) => each.offsetHeight)")
     assert len(set(heights)) == 1, "all buttons have one line"
     page.tap("text=Select several")
     for number in (1, 2):
@@ -69,7 +69,7 @@ def test_several_items_are_selected_by_taps_and_a_message_does_not_cover_the_fie
     page.wait_for_selector("#status:not(:empty)")
     toast, field = page.locator("#status").bounding_box(), page.locator("#label").bounding_box()
     assert toast["y"] + toast["height"] <= field["y"] or toast["y"] >= field["y"] + field["height"]
-    assert page.get_attribute('[data-do="several"]', "aria-pressed") == "true", "it stays so until it is ended"
+    assert page.get_attribute('[data-action="several"]', "aria-pressed") == "true", "it stays so until it is ended"
     assert page.locator('[aria-selected="true"]').count() == 0
     page.tap("text=Select several")
     page.locator("#proposals > li").nth(2).tap()

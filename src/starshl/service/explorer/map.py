@@ -1,4 +1,4 @@
-"""The map: all items in the plane, to look at, to select and to label; and the codewords."""
+"""The map: all items in the plane, to look at, to select and to label; and the codewords in another one beside it."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from ..workspace import Workspace
 from .rendering import Card, cards_of, may_write, render
 
 routes = APIRouter(include_in_schema=False)
-# Places are whole numbers up to it: finer than any screen, and short in JSON.
+# Coordinates are whole numbers up to it: finer than any screen, and short in JSON.
 _SCALE = 10_000
 _CODE_BITS = 4  # 16 colors can be told apart
 _COINCIDE, _SPREAD = 0.04, 0.045  # shares of the width of a map: nearer names cannot be read apart
-_LISTED = 100  # items in the table below the map
+_TABLE_ROWS = 100  # items in the table below the map
 _MOST_CARDS = 60  # of selected items
 
 
 @dataclass(frozen=True, slots=True)
-class CodewordPlace:
+class CodewordPoint:
     """A class, where its codeword is on the map, and the class whose codeword is nearest to it."""
 
     label: Label
@@ -39,53 +39,6 @@ class CodewordPlace:
     y: float
     nearest: Label | None
     distance: int
-
-
-def item_places(lesson: Lesson, collection: Collection) -> dict[str, Any]:
-    """Return lists with one entry per item; ``label`` numbers the entries of ``labels``, -1 for none."""
-    places, found = lesson.map(), lesson.predictions()
-    labels = [each.label for each in lesson.state().classes]
-    number = {label: place for place, label in enumerate(labels)} | {None: -1}
-    first_bits = collection.codes(places.ids).to_signs()[:, :_CODE_BITS] > 0
-    return {
-        "version": lesson.version,
-        "labels": [str(label) for label in labels],
-        "ids": list(map(str, places.ids.tolist())),  # scripts hold numbers of 53 bits
-        "x": np.round(_SCALE * places.x).astype(int).tolist(),
-        "y": np.round(_SCALE * places.y).astype(int).tolist(),
-        "label": [number[label] for label in found.labels],
-        "sure": np.round(100 * np.asarray(found.confidences)).astype(int).tolist(),
-        "given": np.asarray(found.given).astype(int).tolist(),
-        "code": (first_bits @ (1 << np.arange(first_bits.shape[1]))).tolist(),
-    }
-
-
-def codeword_places(collection: Collection) -> list[CodewordPlace]:
-    """Return the places of the codewords of all classes; none if the hasher has none."""
-    inner = class_hasher(collection.hasher)
-    words, names = getattr(inner, "codewords_", None), class_names(collection.hasher)
-    if words is None or len(names) < 2 or len(words) < len(names):
-        return []
-    words = np.asarray(words)[: len(names)]
-    distances = (words[:, None] != words[None]).sum(axis=2)
-    np.fill_diagonal(distances, words.shape[1] + 1)
-    return [
-        CodewordPlace(names[row], float(x), float(y), names[int(near.argmin())], int(near.min()))
-        for row, ((x, y), near) in enumerate(zip(_apart(map_codewords(words)), distances, strict=True))
-    ]
-
-
-def _apart(places: np.ndarray) -> np.ndarray:
-    """Return places in which those that coincide stand around their common one: short words fill a plane poorly."""
-    spread = places.astype(np.float64).copy()
-    _, groups = np.unique(np.round(places / _COINCIDE), axis=0, return_inverse=True)
-    for group in np.unique(groups):
-        members = np.flatnonzero(groups == group)
-        if len(members) > 1:
-            angles = 2 * np.pi * np.arange(len(members)) / len(members)
-            radius = min(0.3, _SPREAD * len(members))
-            spread[members] += radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    return in_unit_square(spread)
 
 
 @routes.get("/explore/{name}/map")
@@ -104,7 +57,7 @@ async def show_map(request: Request, collection: InCollection, service: TheServi
         "possible": possible,
         "writable": writable,
         "job": job,
-        "listed": [] if lesson is None else await in_thread(_listed, collection, lesson),
+        "table": [] if lesson is None else await in_thread(_table, collection, lesson),
         "codewords": await in_thread(_codewords, collection),
         "is_ready": lesson is not None,
     }
@@ -113,42 +66,85 @@ async def show_map(request: Request, collection: InCollection, service: TheServi
 
 @routes.get("/explore/{name}/map/items")
 async def map_items(collection: InCollection, service: TheService) -> Response:
-    """Return where all items are, and what is believed of them."""
-    return JSONResponse(await in_thread(_places, collection, service.workspace(collection.name)))
+    """Return where all items are, and what is predicted for them."""
+    return JSONResponse(await in_thread(_items, service.workspace(collection.name)))
 
 
 @routes.get("/explore/{name}/cards")
 async def some_cards(request: Request, collection: InCollection, ids: str = "") -> Response:
     """Return the cards of some items, as a part of a page."""
     try:
-        chosen = sorted({int(item) for item in ids.split(",") if item})[:_MOST_CARDS]
+        wanted = sorted({int(item) for item in ids.split(",") if item})[:_MOST_CARDS]
     except ValueError as error:
         raise ValueError("ids holds something that is not a number. Give numbers with commas between them.") from error
-    return render("map/cards.html", request, name=collection.name, cards=await in_thread(_cards, collection, chosen))
+    return render("map/cards.html", request, name=collection.name, cards=await in_thread(_cards, collection, wanted))
 
 
-def _places(collection: Searcher, workspace: Workspace) -> dict[str, Any]:
+def _items(workspace: Workspace) -> dict[str, Any]:
+    """Return lists with one entry per item; ``label`` numbers the entries of ``labels``, -1 for none."""
     lesson = workspace.lesson()
     if lesson is None or workspace.prepare_map(again=False) is not None:
         raise ConflictError("The map is not prepared yet. Reload the page and wait until it is.")
-    with collection.opened() as opened:
-        return item_places(lesson, opened)
+    points, found = lesson.map(), lesson.predictions()
+    labels = [each.label for each in lesson.state().classes]
+    number_of = {label: number for number, label in enumerate(labels)} | {None: -1}
+    with workspace.searcher.opened() as collection:
+        first_bits = collection.codes(points.ids).to_signs()[:, :_CODE_BITS] > 0
+    return {
+        "version": lesson.version,
+        "labels": [str(label) for label in labels],
+        "ids": list(map(str, points.ids.tolist())),  # scripts hold numbers of 53 bits
+        "x": np.round(_SCALE * points.x).astype(int).tolist(),
+        "y": np.round(_SCALE * points.y).astype(int).tolist(),
+        "label": [number_of[label] for label in found.labels],
+        "confidence": np.round(100 * np.asarray(found.confidences)).astype(int).tolist(),
+        "given": np.asarray(found.given).astype(int).tolist(),
+        "code": (first_bits @ (1 << np.arange(first_bits.shape[1]))).tolist(),
+    }
 
 
-def _listed(collection: Searcher, lesson: Lesson) -> list[tuple[Card, Any, float]]:
-    """Return the first items with what is believed of them, for those who cannot see a map."""
-    found = lesson.predictions(lesson.ids[:_LISTED])
+def _table(searcher: Searcher, lesson: Lesson) -> list[tuple[Card, Any, float]]:
+    """Return the first items with what is predicted for them, for those who cannot see a map."""
+    found = lesson.predictions(lesson.ids[:_TABLE_ROWS])
     ids = found.ids.tolist()
-    cards = {card.id: card for card in _cards(collection, ids)}
+    cards = {card.id: card for card in _cards(searcher, ids)}
     rows = zip(ids, found.labels, found.confidences.tolist(), strict=True)
     return [(cards[item], label, confidence) for item, label, confidence in rows if item in cards]
 
 
-def _cards(collection: Searcher, ids: list[int]) -> list[Card]:
-    with collection.opened() as opened:
-        return cards_of(opened, collection.name, present_items(opened, ids)) if ids else []
+def _cards(searcher: Searcher, ids: list[int]) -> list[Card]:
+    with searcher.opened() as collection:
+        return cards_of(collection, searcher.name, present_items(collection, ids)) if ids else []
 
 
-def _codewords(collection: Searcher) -> Any:
-    with collection.opened() as opened:
-        return codeword_places(opened)
+def _codewords(searcher: Searcher) -> list[CodewordPoint]:
+    with searcher.opened() as collection:
+        return codeword_points(collection)
+
+
+def codeword_points(collection: Collection) -> list[CodewordPoint]:
+    """Return where the codewords of all classes are; none if the hasher has none."""
+    inner = class_hasher(collection.hasher)
+    words, names = getattr(inner, "codewords_", None), class_names(collection.hasher)
+    if words is None or len(names) < 2 or len(words) < len(names):
+        return []
+    words = np.asarray(words)[: len(names)]
+    distances = (words[:, None] != words[None]).sum(axis=2)
+    np.fill_diagonal(distances, words.shape[1] + 1)
+    return [
+        CodewordPoint(names[row], float(x), float(y), names[int(near.argmin())], int(near.min()))
+        for row, ((x, y), near) in enumerate(zip(_apart(map_codewords(words)), distances, strict=True))
+    ]
+
+
+def _apart(points: np.ndarray) -> np.ndarray:
+    """Return points of which those that coincide stand around their common one: short words fill a plane poorly."""
+    spread = points.astype(np.float64).copy()
+    _, groups = np.unique(np.round(points / _COINCIDE), axis=0, return_inverse=True)
+    for group in np.unique(groups):
+        members = np.flatnonzero(groups == group)
+        if len(members) > 1:
+            angles = 2 * np.pi * np.arange(len(members)) / len(members)
+            radius = min(0.3, _SPREAD * len(members))
+            spread[members] += radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    return in_unit_square(spread)

@@ -98,8 +98,12 @@ _environment.filters |= {"percent": _percent, "label": _label}
 
 def render(template: str, request: Request, status: int = 200, **values: Any) -> HTMLResponse:
     """Return a page, or the part of one that a script asks for."""
-    common = {"path": request.url.path, "has_tokens": request.app.state.has_tokens}
-    return HTMLResponse(_environment.get_template(template).render(common | values), status)
+    return HTMLResponse(rendered(template, request, **values), status)
+
+
+def rendered(template: str, request: Request, **values: Any) -> str:
+    """Return the HTML of a template."""
+    return _environment.get_template(template).render(has_tokens=request.app.state.has_tokens, **values)
 
 
 def may_write(request: Request) -> bool:

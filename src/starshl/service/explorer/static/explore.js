@@ -1,6 +1,6 @@
 // The explore page without reloads: neighbors by codes first, everything else right after.
 
-import { request, tell } from "./shared.js";
+import { notify, request } from "./shared.js";
 
 const near = document.getElementById("near");
 const rest = document.getElementById("rest");
@@ -31,7 +31,7 @@ async function show(address, { push = true, focus = "h2" } = {}) {
   } catch (error) {
     if (error.name === "AbortError") return false;
     near.classList.remove("busy");
-    tell(error.message, { bad: true });
+    notify(error.message, { isError: true });
     return false;
   }
 }
@@ -105,7 +105,7 @@ async function explain(address) {
     heading?.focus({ preventScroll: true });
     heading?.scrollIntoView({ block: "center" });
   } catch (error) {
-    if (error.name !== "AbortError") tell(error.message, { bad: true });
+    if (error.name !== "AbortError") notify(error.message, { isError: true });
   }
 }
 
@@ -128,7 +128,7 @@ window.addEventListener("popstate", () => show(location.href, { push: false }));
 /** Search with a picture that was dropped or pasted. */
 function give(file) {
   if (!file || !file.type.startsWith("image/")) {
-    tell("That is not a picture. Use a JPEG, PNG, WebP, GIF, BMP or TIFF file.", { bad: true });
+    notify("That is not a picture. Use a JPEG, PNG, WebP, GIF, BMP or TIFF file.", { isError: true });
     return;
   }
   const files = new DataTransfer();

@@ -1,32 +1,33 @@
 // The map on a canvas: dots from afar, pictures from near; drag to move or to select.
 
-import { request, tell } from "./shared.js";
+import { newKey, notify, request, send } from "./shared.js";
 
-const holder = document.getElementById("place");
-const address = holder.dataset.address;
+const content = document.getElementById("map-content");
+const address = content.dataset.address;
 const COLORS = ["#4f46e5", "#e11d48", "#059669", "#d97706", "#0891b2", "#9333ea", "#65a30d", "#db2777", "#0d9488", "#b45309", "#2563eb", "#7c2d12"];
-const SCALE = 10000;
+const SCALE = 10000; // of coordinates
 const MOST_PICTURES = 120;
-const MOST_SHOWN = 60;
+const MOST_CARDS = 60;
+const MOST_IN_A_CHANGE = 10000;
 
 let canvas, context, data;
 let view = { x: 0.5, y: 0.5, zoom: 1 };
 let mode = "move";
-let chosen = new Set();
+let selection = new Set(); // of ids
 let drag = null;
 const pictures = new Map();
 
 const isDark = () => matchMedia("(prefers-color-scheme: dark)").matches;
 const side = () => Math.min(canvas.clientWidth, canvas.clientHeight) * 0.92 * view.zoom;
-const toScreen = (place) => [
-  canvas.clientWidth / 2 + (data.x[place] / SCALE - view.x) * side(),
-  canvas.clientHeight / 2 + (1 - data.y[place] / SCALE - view.y) * side(),
+const toScreen = (position) => [
+  canvas.clientWidth / 2 + (data.x[position] / SCALE - view.x) * side(),
+  canvas.clientHeight / 2 + (1 - data.y[position] / SCALE - view.y) * side(),
 ];
 
-function colorOf(place) {
+function colorOf(position) {
   const by = document.getElementById("color").value;
-  if (by === "sure") return `hsl(${Math.round(1.2 * data.sure[place])} 75% ${isDark() ? 60 : 42}%)`;
-  const number = by === "code" ? data.code[place] : data.label[place];
+  if (by === "confidence") return `hsl(${Math.round(1.2 * data.confidence[position])} 75% ${isDark() ? 60 : 42}%)`;
+  const number = by === "code" ? data.code[position] : data.label[position];
   if (number < 0) return isDark() ? "#64748b" : "#94a3b8";
   return number < COLORS.length ? COLORS[number] : `hsl(${(number * 47) % 360} 65% 50%)`;
 }
@@ -39,9 +40,9 @@ function draw() {
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.clearRect(0, 0, canvas.clientWidth, canvas.clientHeight);
   const shown = [];
-  for (let place = 0; place < data.ids.length; place += 1) {
-    const [x, y] = toScreen(place);
-    if (x > -40 && y > -40 && x < canvas.clientWidth + 40 && y < canvas.clientHeight + 40) shown.push([place, x, y]);
+  for (let position = 0; position < data.ids.length; position += 1) {
+    const [x, y] = toScreen(position);
+    if (x > -40 && y > -40 && x < canvas.clientWidth + 40 && y < canvas.clientHeight + 40) shown.push([position, x, y]);
   }
   if (shown.length <= MOST_PICTURES && data.ids.length > shown.length) shown.forEach(drawPicture);
   else drawDots(shown);
@@ -50,24 +51,24 @@ function draw() {
 
 function drawDots(shown) {
   const radius = Math.max(1.4, Math.min(5, 90 / Math.sqrt(shown.length || 1)) * Math.min(1.6, Math.sqrt(view.zoom)));
-  for (const [place, x, y] of shown) {
-    const isChosen = chosen.has(data.ids[place]);
-    context.globalAlpha = data.given[place] || isChosen ? 1 : 0.72;
-    context.fillStyle = colorOf(place);
+  for (const [position, x, y] of shown) {
+    const isSelected = selection.has(data.ids[position]);
+    context.globalAlpha = data.given[position] || isSelected ? 1 : 0.72;
+    context.fillStyle = colorOf(position);
     context.beginPath();
-    context.arc(x, y, data.given[place] ? radius + 1 : radius, 0, 7);
+    context.arc(x, y, data.given[position] ? radius + 1 : radius, 0, 7);
     context.fill();
-    if (isChosen || data.given[place]) {
-      context.strokeStyle = isChosen ? (isDark() ? "#fff" : "#000") : isDark() ? "#0f1218" : "#fff";
-      context.lineWidth = isChosen ? 2 : 1;
+    if (isSelected || data.given[position]) {
+      context.strokeStyle = isSelected ? (isDark() ? "#fff" : "#000") : isDark() ? "#0f1218" : "#fff";
+      context.lineWidth = isSelected ? 2 : 1;
       context.stroke();
     }
   }
   context.globalAlpha = 1;
 }
 
-function drawPicture([place, x, y]) {
-  const id = data.ids[place];
+function drawPicture([position, x, y]) {
+  const id = data.ids[position];
   let picture = pictures.get(id);
   if (!picture) {
     picture = new Image();
@@ -77,10 +78,10 @@ function drawPicture([place, x, y]) {
     pictures.set(id, picture);
   }
   const size = 44;
-  context.fillStyle = colorOf(place);
+  context.fillStyle = colorOf(position);
   context.fillRect(x - size / 2 - 3, y - size / 2 - 3, size + 6, size + 6);
   if (picture.complete && picture.naturalWidth) context.drawImage(picture, x - size / 2, y - size / 2, size, size);
-  if (chosen.has(id)) { context.strokeStyle = isDark() ? "#fff" : "#000"; context.lineWidth = 3; context.strokeRect(x - size / 2 - 3, y - size / 2 - 3, size + 6, size + 6); }
+  if (selection.has(id)) { context.strokeStyle = isDark() ? "#fff" : "#000"; context.lineWidth = 3; context.strokeRect(x - size / 2 - 3, y - size / 2 - 3, size + 6, size + 6); }
 }
 
 function drawBox([x, y, width, height]) {
@@ -113,8 +114,8 @@ function zoomBy(factor, at = [canvas.clientWidth / 2, canvas.clientHeight / 2]) 
 function inside([x, y, width, height]) {
   const [left, right] = [Math.min(x, x + width), Math.max(x, x + width)];
   const [top, bottom] = [Math.min(y, y + height), Math.max(y, y + height)];
-  return data.ids.filter((_, place) => {
-    const [px, py] = toScreen(place);
+  return data.ids.filter((_, position) => {
+    const [px, py] = toScreen(position);
     return px >= left && px <= right && py >= top && py <= bottom;
   });
 }
@@ -122,31 +123,31 @@ function inside([x, y, width, height]) {
 function nearest(x, y) {
   let best = -1;
   let least = 18 ** 2;
-  data.ids.forEach((_, place) => {
-    const [px, py] = toScreen(place);
+  data.ids.forEach((_, position) => {
+    const [px, py] = toScreen(position);
     const distance = (px - x) ** 2 + (py - y) ** 2;
-    if (distance < least) { least = distance; best = place; }
+    if (distance < least) { least = distance; best = position; }
   });
   return best;
 }
 
-/** Show what is selected, in the list beside the map. */
-async function choose(ids) {
-  chosen = new Set(ids);
+/** Select items, and show them in the list beside the map. */
+async function select(ids) {
+  selection = new Set(ids);
   scheduleDraw();
   document.getElementById("count").textContent = ids.length ? `${ids.length.toLocaleString("en")}` : "none";
-  document.getElementById("naming").hidden = ids.length === 0;
+  document.getElementById("label-form").hidden = ids.length === 0;
   document.getElementById("hint").hidden = ids.length > 0;
-  const list = document.getElementById("chosen");
+  const list = document.getElementById("selected");
   if (!ids.length) { list.replaceChildren(); return; }
-  const selection = chosen;
+  const current = selection;
   try {
-    const cards = await (await request(`${address}/cards?ids=${ids.slice(0, MOST_SHOWN).join(",")}`)).text();
-    if (selection !== chosen) return; // something else has been selected since
+    const cards = await (await request(`${address}/cards?ids=${ids.slice(0, MOST_CARDS).join(",")}`)).text();
+    if (selection !== current) return; // something else has been selected since
     list.innerHTML = cards;
-    if (ids.length > MOST_SHOWN) list.append(`and ${(ids.length - MOST_SHOWN).toLocaleString("en")} more`);
+    if (ids.length > MOST_CARDS) list.append(`and ${(ids.length - MOST_CARDS).toLocaleString("en")} more`);
   } catch (error) {
-    tell(error.message, { bad: true });
+    notify(error.message, { isError: true });
   }
 }
 
@@ -155,7 +156,7 @@ function legend() {
   list.replaceChildren();
   const by = document.getElementById("color").value;
   const entries = by === "label" ? data.labels.map((name, number) => [name, COLORS[number] ?? `hsl(${(number * 47) % 360} 65% 50%)`])
-    : by === "sure" ? [["unsure", "hsl(0 75% 45%)"], ["half", "hsl(60 75% 45%)"], ["sure", "hsl(120 75% 40%)"]] : [];
+    : by === "confidence" ? [["unsure", "hsl(0 75% 45%)"], ["half", "hsl(60 75% 45%)"], ["sure", "hsl(120 75% 40%)"]] : [];
   for (const [name, color] of entries.slice(0, 40)) {
     const dot = document.createElement("span");
     dot.style.background = color;
@@ -196,8 +197,8 @@ function listen() {
     if (!drag) return;
     const { box, moved } = drag;
     drag = null;
-    if (box && moved) choose(inside(box));
-    else if (!moved) { const place = nearest(...at(event)); choose(place < 0 ? [] : [data.ids[place]]); }
+    if (box && moved) select(inside(box));
+    else if (!moved) { const position = nearest(...at(event)); select(position < 0 ? [] : [data.ids[position]]); }
     scheduleDraw();
   });
   canvas.addEventListener("keydown", (event) => {
@@ -205,32 +206,34 @@ function listen() {
     if (steps) { view.x += steps[0] * 0.08 / view.zoom; view.y += steps[1] * 0.08 / view.zoom; scheduleDraw(); }
     else if (event.key === "+" || event.key === "=") zoomBy(1.3);
     else if (event.key === "-") zoomBy(1 / 1.3);
-    else if (event.key === "Escape") choose([]);
+    else if (event.key === "Escape") select([]);
     else return;
     event.preventDefault();
   });
-  holder.addEventListener("click", (event) => {
+  content.addEventListener("click", (event) => {
     const button = event.target.closest("button");
     if (button?.dataset.zoom) zoomBy(Number(button.dataset.zoom));
     if (button?.dataset.mode) {
       mode = button.dataset.mode;
-      holder.querySelectorAll("[data-mode]").forEach((each) => each.setAttribute("aria-pressed", String(each === button)));
+      content.querySelectorAll("[data-mode]").forEach((each) => each.setAttribute("aria-pressed", String(each === button)));
     }
   });
   document.getElementById("color").addEventListener("change", () => { legend(); scheduleDraw(); });
-  document.getElementById("naming").addEventListener("submit", async (event) => {
+  document.getElementById("label-form").addEventListener("submit", async (event) => {
     event.preventDefault();
     const label = event.target.elements.label.value.trim();
-    const ids = [...chosen];
+    const ids = [...selection];
     try {
-      for (let start = 0; start < ids.length; start += 10000) {
-        await request(`${address}/teach/answer`, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ ids: ids.slice(start, start + 10000), label }) });
+      for (let start = 0; start < ids.length; start += MOST_IN_A_CHANGE) {
+        const change = { key: newKey(), action: "answer", ids: ids.slice(start, start + MOST_IN_A_CHANGE), label };
+        const { refused } = await send(`${address}/teach/changes`, { changes: [change] });
+        if (refused.length) throw new Error(refused[0].detail);
       }
       await load();
-      tell(`${ids.length.toLocaleString("en")} labeled ${label}.`);
+      notify(`${ids.length.toLocaleString("en")} labeled ${label}.`);
       event.target.reset();
     } catch (error) {
-      tell(error.message, { bad: true });
+      notify(error.message, { isError: true });
     }
   });
   new ResizeObserver(scheduleDraw).observe(canvas);
@@ -239,13 +242,14 @@ function listen() {
 
 async function start() {
   canvas = document.getElementById("map");
-  if (!canvas) { if (holder.querySelector("progress")) setTimeout(again, 600); return; }
+  if (!canvas) { if (content.querySelector("progress")) setTimeout(poll, 600); return; }
   context = canvas.getContext("2d");
-  try { await load(); listen(); } catch (error) { tell(error.message, { bad: true }); }
+  try { await load(); listen(); } catch (error) { notify(error.message, { isError: true }); }
 }
 
-async function again() {
-  try { holder.innerHTML = await (await request(`${address}/map?part=state`)).text(); } catch { /* the next try may succeed */ }
+/** Fetch the state of the preparation, or the map. */
+async function poll() {
+  try { content.innerHTML = await (await request(`${address}/map?part=state`)).text(); } catch { /* the next one may succeed */ }
   start();
 }
 

@@ -1,21 +1,20 @@
-// What all pages share: messages for everybody, and requests that say what went wrong.
+// What all pages share: messages for people, and requests that say what went wrong.
 
-const status = () => document.getElementById("status");
 let clearing;
 
 /** Show a message for a few seconds; screen readers read it out. */
-export function tell(message, { bad = false } = {}) {
-  const place = status();
-  place.textContent = message;
-  place.classList.toggle("bad", bad);
+export function notify(message, { isError = false } = {}) {
+  const status = document.getElementById("status");
+  status.textContent = message;
+  status.classList.toggle("bad", isError);
   clearTimeout(clearing);
-  clearing = setTimeout(() => { place.textContent = ""; }, bad ? 9000 : 4000);
+  clearing = setTimeout(() => { status.textContent = ""; }, isError ? 9000 : 4000);
 }
 
 /** What a request ends with if the token of this browser is missing, unknown or expired. */
 export class LoginNeeded extends Error {}
 
-const isLogin = (answer) => answer.status === 401 || (answer.redirected && new URL(answer.url).pathname === "/login");
+const isLogin = (response) => response.status === 401 || (response.redirected && new URL(response.url).pathname === "/login");
 
 /** Say that a login is needed, in another tab, so that nothing on this page is lost. */
 function askForLogin() {
@@ -25,41 +24,45 @@ function askForLogin() {
   document.getElementById("main").prepend(make("div", { id: "login-needed", class: "panel login-needed", role: "alert" }, words, link));
 }
 
-/** Send a request; an answer that is no success becomes an error with the words of the service. */
+/** Send a request; a response that is no success becomes an error with the words of the service. */
 export async function request(address, options = {}) {
-  let answer;
+  let response;
   try {
-    answer = await fetch(address, options);
+    response = await fetch(address, options);
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Error("The service does not answer. Check that it is running, and try again.");
   }
-  if (isLogin(answer)) {
+  if (isLogin(response)) {
     askForLogin();
     throw new LoginNeeded("Log in first: your token is no longer valid.");
   }
   document.getElementById("login-needed")?.remove();
-  if (!answer.ok) {
-    let detail = `The service answered ${answer.status}.`;
-    try { detail = (await answer.json()).detail ?? detail; } catch { /* no problem details: the status has to do */ }
-    throw Object.assign(new Error(detail), { status: answer.status });
+  if (!response.ok) {
+    let detail = `The service answered ${response.status}.`;
+    try { detail = (await response.json()).detail ?? detail; } catch { /* no problem details: the status has to do */ }
+    throw Object.assign(new Error(detail), { status: response.status });
   }
-  return answer;
+  return response;
 }
 
-/** Send JSON, and return the JSON of the answer. */
+/** The options of a request that sends JSON. */
+export const jsonOptions = (body) => ({ method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+
+/** Send JSON, and return the JSON of the response. */
 export async function send(address, body) {
-  const options = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
-  return (await request(address, options)).json();
+  return (await request(address, jsonOptions(body))).json();
+}
+
+/** A key by which the service recognizes a change that comes again; crypto.randomUUID is not there on pages without HTTPS. */
+export function newKey() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /** Return an element with attributes and children; text is never read as HTML. */
-export function make(tag, attributes = {}, ...children) {
+function make(tag, attributes, ...children) {
   const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name in element && typeof value !== "string") element[name] = value;
-    else element.setAttribute(name, value);
-  }
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   element.append(...children);
   return element;
 }
