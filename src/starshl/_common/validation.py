@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Literal, TypeAlias, overload
 
@@ -11,18 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import coo_array, csr_array, issparse
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import validate_data
 
 from ..exceptions import InputError
-from .warn import warn_caller
 
 SamplesLike: TypeAlias = ArrayLike | csr_array | Sequence[Any]
 """What users pass as X: anything NumPy reads as a matrix, a table, sparse rows, or objects that a kernel compares."""
-LabelsLike: TypeAlias = ArrayLike | None
-"""What users pass as y: one label per sample, or None."""
-Label: TypeAlias = str | int | bool
-"""What users see of the label of one item."""
 Rows: TypeAlias = np.ndarray | csr_array
 """X after the checks: a matrix of numbers, dense or sparse."""
 Seed: TypeAlias = int | np.random.RandomState | None
@@ -134,132 +127,6 @@ def check_n_jobs(value: object) -> int | None:
 
 def _refusal(allowed: str, name: str, value: object, **fields: Any) -> InputError:
     return InputError("{parameter} is {value!r}", allowed, parameter=name, value=value, **fields)
-
-
-@dataclass(frozen=True, slots=True)
-class PartialLabels:
-    """Labels as class indices: ``index`` is -1 where a row is unlabeled."""
-
-    classes: np.ndarray
-    index: np.ndarray
-    dtype: np.dtype
-
-    @property
-    def labeled(self) -> np.ndarray:
-        return self.index >= 0
-
-    def take(self, rows: np.ndarray) -> PartialLabels:
-        """Return the labels of some rows; classes that do not occur among them are gone."""
-        index = self.index[rows]
-        present, renumbered = np.unique(index[index >= 0], return_inverse=True)
-        index[index >= 0] = renumbered
-        return PartialLabels(self.classes[present], index, self.dtype)
-
-    def positions_in(self, classes: np.ndarray) -> np.ndarray:
-        """Return where the label of each row stands among other classes, -1 if it does not or there is none."""
-        places = {label: place for place, label in enumerate(classes.tolist())}
-        place_of = np.array([places.get(label, -1) for label in self.classes.tolist()] + [-1])
-        return place_of[self.index]  # -1, unlabeled, takes the last entry
-
-
-def check_labels(y: LabelsLike, n_samples: int) -> PartialLabels:
-    """Read labels, some of which may be missing.
-
-    Unlabeled is -1 in an integer y, NaN in a float y, the empty text among strings, as in a table, and None or NaN
-    in an object y. ``y=None`` means that every row is unlabeled.
-    """
-    if y is None:
-        return PartialLabels(np.empty(0, np.int64), np.full(n_samples, -1), np.dtype(np.int64))
-    y = as_label_array(y)
-    if y.ndim == 2 and y.shape[1] == 1:
-        warn_caller(
-            f"A column-vector y was passed when a 1d array was expected: its shape is {y.shape}. It is read as one "
-            "label per row; pass y.ravel() to silence this warning.",
-            DataConversionWarning,
-        )
-        y = y[:, 0]
-    if y.shape != (n_samples,):
-        raise ValueError(
-            f"y has shape {y.shape}; X has {n_samples} rows, so y must have shape ({n_samples},). "
-            "Give one label per row."
-        )
-    missing = _missing_labels(y)
-    _refuse_continuous(y[~missing])
-    try:
-        classes, inverse = np.unique(y[~missing], return_inverse=True)
-    except TypeError as error:
-        kinds = sorted({type(label).__name__ for label in y[~missing]})
-        raise ValueError(
-            f"y mixes labels of the types {', '.join(kinds)}, which cannot be sorted. "
-            "Use labels of one type; mark unlabeled rows by None, NaN or empty text."
-        ) from error
-    index = np.full(n_samples, -1)
-    index[~missing] = inverse
-    return PartialLabels(classes, index, y.dtype)
-
-
-def as_label_array(y: ArrayLike) -> np.ndarray:
-    """Return labels as an array; of a list, NaN among strings stays NaN where NumPy would make it the text "nan"."""
-    array = np.asarray(_with_marked_gaps(y))
-    if array.dtype.kind not in "US" or hasattr(y, "dtype"):
-        return array
-    items = np.asarray(y, dtype=object)
-    return items if any(_is_missing(label) for label in items.ravel()) else array
-
-
-def _with_marked_gaps(y: Any) -> Any:
-    """Return an integer column of pandas or Polars with -1 where it has gaps; NumPy would turn its labels to floats."""
-    if hasattr(y, "iloc") and np.ndim(y) == 2 and np.shape(y)[1] == 1:
-        return np.reshape(_with_marked_gaps(y.iloc[:, 0]), (-1, 1))
-    if hasattr(getattr(y, "dtype", None), "categories"):
-        return np.asarray(y.astype(object), dtype=object)
-    kind = getattr(getattr(y, "dtype", None), "kind", "")
-    if kind in ("i", "u") and hasattr(y, "to_numpy") and hasattr(y, "isna") and y.isna().any():
-        return y.to_numpy(dtype=np.int64, na_value=-1)
-    if hasattr(y, "fill_null") and hasattr(y, "null_count") and y.null_count() and y.dtype.is_integer():
-        return y.cast(int).fill_null(-1)
-    return y
-
-
-def _refuse_continuous(labels: np.ndarray) -> None:
-    """Refuse measurements: they would make nearly every row its own class."""
-    numbers = labels
-    if labels.dtype.kind == "O" and len(labels) and all(isinstance(label, (float, np.floating)) for label in labels):
-        numbers = labels.astype(np.float64)
-    if numbers.dtype.kind == "f" and np.any(numbers != np.floor(numbers)):
-        example = numbers[numbers != np.floor(numbers)][0]
-        raise ValueError(
-            f"Unknown label type: continuous. y holds numbers such as {example:g}, but labels name classes. Give "
-            "whole numbers or strings. To learn from measurements, cut them into classes first, for example with "
-            "numpy.digitize."
-        )
-
-
-def _missing_labels(y: np.ndarray) -> np.ndarray:
-    if y.dtype.kind in "iu":
-        return y == -1
-    if y.dtype.kind == "f":
-        if np.isinf(y).any():
-            raise ValueError("y contains infinity; labels must be finite, and NaN marks an unlabeled row.")
-        return np.isnan(y)
-    if y.dtype.kind == "O":
-        return np.array([_is_missing(label) for label in y], dtype=bool)
-    if y.dtype.kind in "US":
-        return y == y.dtype.type()
-    if y.dtype.kind == "b":
-        return np.zeros(len(y), dtype=bool)
-    raise ValueError(f"y has dtype {y.dtype}; labels must be integers, floats, booleans, strings or objects.")
-
-
-def _is_missing(label: object) -> bool:
-    return is_gap(label) or (isinstance(label, str) and not label)
-
-
-def is_gap(value: object) -> bool:
-    """Tell whether a value stands for a missing one: None, NaN, or the NA or NaT of pandas."""
-    # pandas.NA answers neither == nor bool(), and pandas is not a dependency: its name has to do.
-    is_none = value is None or type(value).__name__ in ("NAType", "NaTType")
-    return is_none or (isinstance(value, (float, np.floating)) and bool(value != value))
 
 
 def check_length(values: ArrayLike, name: str, n_samples: int) -> np.ndarray:

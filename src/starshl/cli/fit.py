@@ -197,7 +197,7 @@ def fit_models(
 
     import numpy as np
 
-    from .._common.validation import check_labels
+    from .._common.labels import check_labels
     from ..hashers.card import column_roles
     from ..hashers.fitting import fit_lengths
     from ..hashers.prepared import inner_hasher

@@ -151,7 +151,7 @@ def _rejected_phrase(summary: dict[str, Any]) -> str:
 
 def _compare(hasher: BaseHasher, table: Table, predictions: Predictions) -> dict[str, Any]:
     """Return the accuracy of rows that were not rejected, and how many come from the training of the model."""
-    from .._common.validation import check_labels
+    from .._common.labels import check_labels
 
     predicted = predictions.labels
     labeled = check_labels(table.y, len(predicted)).labeled & ~predictions.rejected

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, Self
 
-from .._common.validation import Label
+from .._common.labels import Label
 
 
 class _Answer:

@@ -18,7 +18,7 @@ import httpx
 from numpy.typing import ArrayLike
 
 from .._common.files import replacing_file
-from .._common.validation import Label
+from .._common.labels import Label
 from .answers import CollectionInfo, Found, Hit, Item, ItemPage, Job, Prediction, Snapshot, Written
 from .calls import Call, PathLike, given, items_body, new_items, new_key, plain_ids, plain_labels, queries, search_body
 from .transport import Retries, checked_address, read_answer, unreachable

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_random_state
 
 from .._common.bundle import pack_values, packable, read_bundle, unpack_values, write_bundle
-from .._common.validation import PartialLabels, Seed, as_label_array, check_integer, check_labels
+from .._common.labels import Labels, as_label_array, check_labels
+from .._common.validation import Seed, check_integer
 from .._common.words import counted
 from ..exceptions import BundleFormatError, InputError
 from .binary import BinaryCodes, make_space_id
@@ -151,7 +152,7 @@ class Codebook:
             raise ValueError(f"labels has shape {array.shape}; give a list of labels, such as ['cat', 'dog'].")
         return self.positions_of(check_labels(array, len(array)))
 
-    def positions_of(self, labels: PartialLabels) -> np.ndarray:
+    def positions_of(self, labels: Labels) -> np.ndarray:
         """Return the row of ``words`` of each label, as :meth:`positions` does."""
         return labels.positions_in(self.classes)
 

@@ -10,8 +10,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._common.labels import LabelsLike
 from .._common.strict_json import metadata_texts
-from .._common.validation import LabelsLike, SamplesLike
+from .._common.validation import SamplesLike
 from .._common.warn import warn_caller
 from ..codes.binary import BinaryCodes, n_bytes
 from ..exceptions import SpaceMismatchError, UnknownSpaceWarning

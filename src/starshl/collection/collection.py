@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.files import atomic_folder
+from .._common.labels import LabelsLike
 from .._common.strict_json import metadata_texts
-from .._common.validation import LabelsLike, SamplesLike
+from .._common.validation import SamplesLike
 from .._common.warn import warn_caller
 from .._common.words import counted
 from ..codes.binary import BinaryCodes

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._common.validation import LabelsLike
+from .._common.labels import LabelsLike
 from .._common.warn import warn_caller
 from ..exceptions import CollectionFormatError, InputWarning
 from ..hashers.base import BaseHasher

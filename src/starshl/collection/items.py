@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._common.validation import Label, LabelsLike, as_label_array, check_labels
+from .._common.labels import Label, LabelsLike, as_label_array, check_labels
 from .._common.warn import warn_caller
 from .._common.words import counted
 from ..codes.binary import BinaryCodes

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .._common.engine import using_engine
-from .._common.validation import LabelsLike, check_labels
+from .._common.labels import LabelsLike, check_labels
 from ..data.tables.locations import Location
 from ..data.tables.row_source import JoinedRows, RowSource
 from ..hashers.base import BaseHasher

@@ -13,8 +13,9 @@ from scipy.sparse import issparse
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_random_state
 
+from .._common.labels import LabelsLike, as_label_array, check_labels
 from .._common.threads import tiles
-from .._common.validation import LabelsLike, Seed, as_label_array, check_integer, check_labels
+from .._common.validation import Seed, check_integer
 from .._common.words import counted
 from ..codes.binary import BinaryCodes, n_bytes
 from ..exceptions import MissingExtraError

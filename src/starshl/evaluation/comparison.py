@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from .._common.validation import LabelsLike, Seed
+from .._common.labels import LabelsLike
+from .._common.validation import Seed
 from .._common.words import counted
 from ..hashers.base import BaseHasher
 from ..hashers.catalog import get_class

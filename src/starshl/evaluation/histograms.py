@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._common.labels import Labels, as_label_array, check_labels
 from .._common.threads import run_all, tiles
-from .._common.validation import PartialLabels, as_label_array, check_labels
 from ..codes.binary import BinaryCodes
 from ._histogram_loops import count_by_distance, count_by_distance_multilabel
 
@@ -222,7 +222,7 @@ def relevance_labels(
     return _class_indices(check_labels(y_query, n_queries), check_labels(y_db, n_items))
 
 
-def _class_indices(query: PartialLabels, item: PartialLabels) -> tuple[np.ndarray, np.ndarray]:
+def _class_indices(query: Labels, item: Labels) -> tuple[np.ndarray, np.ndarray]:
     """Return indices into the classes of both sides together."""
     n_missing = int((~query.labeled).sum() + (~item.labeled).sum())
     if n_missing:

@@ -14,8 +14,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._common.labels import check_labels
 from .._common.threads import run_all, tiles
-from .._common.validation import check_choice, check_integer, check_labels
+from .._common.validation import check_choice, check_integer
 from ..codes.binary import BinaryCodes
 from ._histogram_loops import hits_in_storage_order, neighbor_votes
 from .histograms import (

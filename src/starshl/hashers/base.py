@@ -16,8 +16,9 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.bundle import pack_values, unpack_values, write_bundle
+from .._common.labels import LabelsLike, parsed_if_labels
 from .._common.threads import using_threads
-from .._common.validation import LabelsLike, SamplesLike, check_n_jobs, check_rows
+from .._common.validation import SamplesLike, check_n_jobs, check_rows
 from ..codes.binary import BinaryCodes, make_space_id
 from ..codes.codebook import Codebook
 from ..exceptions import BundleFormatError
@@ -38,21 +39,25 @@ def all_or_nothing(fit: Fit) -> Fit:
     The method runs on a copy without learned attributes, whose state replaces that of the hasher in one assignment at
     the end. A fit that fails or is interrupted leaves the hasher as it was; only a generator passed as
     ``random_state`` has moved on, because it belongs to the caller.
+
+    Labels are parsed before the method runs, which gets them as :class:`~starshl._common.labels.Labels`. To use a y
+    that may hold something else, pass it through ``np.asarray``.
     """
 
     @wraps(fit)
-    def fit_completely(self: BaseHasher, *args: Any, **kwargs: Any) -> BaseHasher:
+    def fit_completely(self: BaseHasher, X: Any, y: Any = None, *args: Any, **kwargs: Any) -> BaseHasher:
         # On the copy already: a subclass called super().fit, and what it has learned so far stays.
         is_learner = "_is_learner" in vars(self)
         learner = self if is_learner else self._without_learned_state()
         learner._is_learner = True
+        labels = parsed_if_labels(y)
         with outermost_fit() as is_outermost, using_threads(check_n_jobs(self.n_jobs)):
-            fit(learner, *args, **kwargs)
+            fit(learner, X, labels, *args, **kwargs)
         if not hasattr(learner, "n_bits_"):
             learner.n_bits_ = int(learner.n_bits)
         if is_outermost:
             holds_kernels = get_tags(learner).input_tags.pairwise
-            learner.fit_record_ = describe_fit(*_data_of(*args, **kwargs), holds_kernels=holds_kernels)
+            learner.fit_record_ = describe_fit(X, y, labels, holds_kernels=holds_kernels)
         if not is_learner:
             del learner._is_learner
             self.__dict__ = learner.__dict__
@@ -60,11 +65,6 @@ def all_or_nothing(fit: Fit) -> Fit:
         return self
 
     return cast(Fit, fit_completely)
-
-
-def _data_of(X: Any, y: Any = None, *_: Any, **__: Any) -> tuple[Any, Any]:
-    """Return what a fit was given, whether by place or by name."""
-    return X, y
 
 
 class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):

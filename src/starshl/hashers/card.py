@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._common.validation import LabelsLike, SamplesLike, check_labels
+from .._common.labels import LabelsLike, check_labels
+from .._common.validation import SamplesLike
 from .._common.words import counted
 from ..data.features.table import TableFeatures
 from ..index.choice import make_index

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from .._common.files import array_digest
-from .._common.validation import check_labels
+from .._common.labels import check_labels
 from .._version import __version__
 
 _MOST_CLASSES = 1000  # that are counted one by one
@@ -34,10 +34,11 @@ def outermost_fit() -> Iterator[bool]:
         _INSIDE_A_FIT.reset(token)
 
 
-def describe_fit(X: Any, y: Any, *, holds_kernels: bool) -> dict[str, Any]:
+def describe_fit(X: Any, y: Any, labels: Any, *, holds_kernels: bool) -> dict[str, Any]:
     """Return the record of a fit on samples and labels, the same for the same data and versions.
 
-    ``holds_kernels`` says that X is a kernel matrix, or several of them.
+    ``labels`` are those that y holds, or y itself if it holds none. ``holds_kernels`` says that X is a kernel matrix,
+    or several of them.
     """
     shape = _shape(X)
     n_rows = int(shape[1] if holds_kernels else shape[0])
@@ -47,7 +48,7 @@ def describe_fit(X: Any, y: Any, *, holds_kernels: bool) -> dict[str, Any]:
         "columns": n_columns,
         "type": _type_name(X),
         "rows_sha256": data_digest(X),
-        **_describe_labels(y, n_rows),
+        **_describe_labels(y, labels, n_rows),
         "versions": {"starshl": __version__, "python": platform.python_version(), **_versions_of_libraries()},
     }
 
@@ -103,15 +104,13 @@ def _type_name(X: Any) -> str:
     return f"{'sparse ' if issparse(X) else ''}{dtype}" if isinstance(dtype, np.dtype) else type(X).__name__
 
 
-def _describe_labels(y: Any, n_rows: int) -> dict[str, Any]:
+def _describe_labels(y: Any, labels: Any, n_rows: int) -> dict[str, Any]:
     try:
-        labels = check_labels(y, n_rows)
+        labels = check_labels(labels, n_rows)
     except (TypeError, ValueError):  # a method that reads no labels takes anything for them
         return {"labeled": None, "classes": None, "labels_sha256": None}
-    n_labeled = int(labels.labeled.sum())
-    counts = np.bincount(labels.index[labels.labeled], minlength=len(labels.classes)).tolist()
     names = [str(name) for name in labels.classes.tolist()]
-    described: dict[str, Any] = {"labeled": n_labeled, "classes": len(names)}
+    described: dict[str, Any] = {"labeled": int(labels.labeled.sum()), "classes": len(names)}
     if 0 < len(names) <= _MOST_CLASSES:
-        described["label_counts"] = dict(zip(names, counts, strict=True))
+        described["label_counts"] = dict(zip(names, labels.class_counts.tolist(), strict=True))
     return {**described, "labels_sha256": None if y is None else data_digest(y)}

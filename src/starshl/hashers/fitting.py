@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from .._common.validation import LabelsLike, SamplesLike, check_labels
+from .._common.labels import LabelsLike, check_labels
+from .._common.validation import SamplesLike
 from ..codes.binary import BinaryCodes
 from ..data.tables.row_source import RowSource
 from .base import BaseHasher

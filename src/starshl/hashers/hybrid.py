@@ -14,17 +14,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from .._common.bundle import pack_values, unpack_values
-from .._common.validation import (
-    LabelsLike,
-    Rows,
-    SamplesLike,
-    Seed,
-    check_choice,
-    check_integer,
-    check_labels,
-    check_number,
-    check_rows,
-)
+from .._common.labels import LabelsLike, check_labels
+from .._common.validation import Rows, SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
 from .._common.warn import warn_caller
 from ..codes.binary import BinaryCodes, make_space_id
 from ..codes.codebook import Codebook

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._common.validation import PartialLabels, Rows
+from .._common.labels import Labels
+from .._common.validation import Rows
 from ..codes.binary import BinaryCodes
 from ..index.hybrid import ClassRule, FloatRule, HammingRule
 from ..index.residual import Reconstruction, are_orthonormal, class_fields
@@ -35,7 +36,7 @@ class TrainingRows:
     guess: np.ndarray
 
     @classmethod
-    def of(cls, class_hasher: Any, rows: Rows, labels: PartialLabels) -> TrainingRows:
+    def of(cls, class_hasher: Any, rows: Rows, labels: Labels) -> TrainingRows:
         """Return the rows with their labels and the predictions of a fitted class hasher."""
         label = labels.positions_in(class_hasher.classes_)
         if isinstance(class_hasher, StarRidge):

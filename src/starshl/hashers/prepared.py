@@ -16,7 +16,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.bundle import pack_values, unpack_values
-from .._common.validation import Label, LabelsLike, SamplesLike
+from .._common.labels import Label, Labels, LabelsLike
+from .._common.validation import SamplesLike
 from ..codes.binary import BinaryCodes, make_space_id
 from ..codes.codebook import Codebook
 from ..data.features.pictures import PictureFeatures
@@ -114,9 +115,10 @@ class PreparedHasher(BaseHasher):
         """
         self._check_settings()
         rows, steps = X, []
+        given = np.asarray(y) if isinstance(y, Labels) else y  # a step of another library may expect an array
         for step in self.steps:
             fitted: Any = clone(step)
-            rows = fitted.fit_transform(rows, y)
+            rows = fitted.fit_transform(rows, given)
             steps.append(fitted)
         self._adopt(steps, clone(self.hasher).fit(rows, y, **fit_params))
         self._record_columns(steps[0] if steps else self.hasher_, X)

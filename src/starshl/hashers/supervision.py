@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_random_state
 
-from .._common.validation import LabelsLike, PartialLabels, Seed, check_integer, check_labels, check_number
+from .._common.labels import Labels, LabelsLike, check_labels
+from .._common.validation import Seed, check_integer, check_number
 from ..learning.linalg import nearest_rows
 
 _UNLABELED = "-1 in an integer y, NaN, None or empty text in others"
@@ -35,7 +36,7 @@ PairsLike: TypeAlias = np.ndarray | Sequence[ArrayLike]
 
 def require_labels(
     estimator: BaseEstimator, y: LabelsLike, n_samples: int, *, partial: bool = False, n_classes: int = 1
-) -> PartialLabels:
+) -> Labels:
     """Return the labels, or say which methods need none.
 
     Parameters
@@ -129,7 +130,7 @@ def _check_indices(indices: np.ndarray, name: str, n_samples: int) -> np.ndarray
 
 
 def pairs_from_labels(
-    y: Sequence[Any] | np.ndarray, n_pairs: int, balance: float = 0.5, random_state: Seed = None
+    y: Sequence[Any] | np.ndarray | Labels, n_pairs: int, balance: float = 0.5, random_state: Seed = None
 ) -> Pairs:
     """Draw pairs of labeled rows: similar if the labels are equal, dissimilar if not.
 
@@ -161,9 +162,8 @@ def pairs_from_labels(
         raise ValueError(f"balance is {balance:g}; it is a share of pairs, from 0 to 1.")
     rng = check_random_state(random_state)
     labels = check_labels(y, len(y))
-    index = labels.index[labels.labeled]
-    rows = np.flatnonzero(labels.labeled)[np.argsort(index, kind="stable")]
-    sizes = np.bincount(index, minlength=len(labels.classes))
+    rows = np.flatnonzero(labels.labeled)[np.argsort(labels.index[labels.labeled], kind="stable")]
+    sizes = labels.class_counts
     n_similar = round(balance * n_pairs)
     _refuse_missing_kind(sizes, n_similar, n_pairs - n_similar)
     similar = _similar_positions(sizes, n_similar, rng)
@@ -232,10 +232,10 @@ def triplets_from_labels(X: ArrayLike, y: LabelsLike, k_pos: int = 10, k_neg: in
     k_neg = check_integer(k_neg, "k_neg", low=1)
     X = np.asarray(X)
     labels = check_labels(y, len(X))
-    by_class = []
+    index, by_class = labels.index, []
     for group in range(len(labels.classes)):
-        inside = np.flatnonzero(labels.index == group)
-        outside = np.flatnonzero(labels.labeled & (labels.index != group))
+        inside = np.flatnonzero(index == group)
+        outside = np.flatnonzero((index >= 0) & (index != group))
         if len(inside) > 1 and len(outside):
             by_class.append(_triplets_of_class(X, inside, outside, k_pos, k_neg))
     if not by_class:
@@ -268,8 +268,7 @@ def pairs_or_labels(
     if pairs is not None:
         return check_pairs(pairs, n_samples)
     labels = require_labels(estimator, y, n_samples, partial=True, n_classes=2)
-    # The indices, not y: what marks an unlabeled row in y may not survive a conversion to an array.
-    return pairs_from_labels(labels.index, n_pairs, random_state=random_state)
+    return pairs_from_labels(labels, n_pairs, random_state=random_state)
 
 
 def require_both_kinds(estimator: BaseEstimator, pairs: Pairs) -> Pairs:
@@ -296,4 +295,4 @@ def triplets_or_labels(
     if triplets is not None:
         return check_triplets(triplets, len(X))
     labels = require_labels(estimator, y, len(X), partial=True, n_classes=2)
-    return triplets_from_labels(X, labels.index, k_pos, k_neg)
+    return triplets_from_labels(X, labels, k_pos, k_neg)

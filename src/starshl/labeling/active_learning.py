@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy.special import softmax
 
+from .._common.labels import Label
 from .._common.threads import single_threaded_blas
-from .._common.validation import Label
 from ..learning.graphs.diffusion import graph_scores, scores_without_own_label, smooth_basis
 from ..learning.graphs.neighbor_graph import NeighborGraph
 from ..learning.graphs.plain_ridge import RowsPlain, keep_kernel, labeled_scores_without_own, scores_from_labeled

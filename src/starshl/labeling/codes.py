@@ -9,7 +9,7 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from .._common.validation import Label
+from .._common.labels import Label
 from .._common.worker import Worker
 from ..codes.binary import BinaryCodes
 from ..codes.codebook import Codebook

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._common.validation import Label
+from .._common.labels import Label
 from ..exceptions import CollectionFormatError
 
 JOURNAL = "lesson"

@@ -8,7 +8,7 @@ import os
 from typing import Any
 
 from .._common.files import write_atomically
-from .._common.validation import Label
+from .._common.labels import Label
 from .lesson import Lesson
 
 _HEADER = ("id", "reference", "label", "source", "confidence")

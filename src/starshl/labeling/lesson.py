@@ -12,7 +12,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._common.validation import Label, check_integer
+from .._common.labels import Label
+from .._common.validation import check_integer
 from ..collection.collection import Collection
 from ..index.base import check_ids
 from .active_learning import Proposal, choose_at_random, choose_informative, predict_labels

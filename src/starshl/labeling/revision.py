@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._common.validation import Label
+from .._common.labels import Label
 from .active_learning import ClassProbabilities
 from .events import Answer, Event, Skip, active_events
 

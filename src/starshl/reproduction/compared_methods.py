@@ -16,8 +16,8 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC
 
+from .._common.labels import LabelsLike
 from .._common.threads import single_threaded_blas, tiles
-from .._common.validation import LabelsLike
 from ..codes.binary import BinaryCodes
 from ..codes.codewords import separated_codewords
 from ..hashers.base import BaseHasher

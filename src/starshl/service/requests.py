@@ -10,7 +10,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from .._common.validation import Label
+from .._common.labels import Label
 from ..collection.collection import Collection
 from ..collection.explanation import Explanation
 from ..collection.items import Item

@@ -13,7 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from .._common.validation import Label
+from .._common.labels import Label
 from ..client.answers import Written
 from ..collection.collection import Collection
 from ..hashers.base import BaseHasher

@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits
 
 import starshl
 from starshl import NeighborGraph, StarRidge
-from starshl._common.validation import check_labels
+from starshl._common.labels import check_labels
 from starshl.hashers.star.ridge_targets import row_targets
 from starshl.hashers.star.samples import Vectors
 from starshl.learning.kernels import SpectrumKernel

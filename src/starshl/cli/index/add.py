@@ -150,7 +150,7 @@ def _add_vectors(
 
 def _store(collection: Collection, table: Table, codes: BinaryCodes, *, replace: bool, again: bool) -> Added:
     """Store the items of a table; those without ids only if they are not there already."""
-    from ..._common.validation import check_labels
+    from ..._common.labels import check_labels
     from ...collection.importing.building import Added, add_new
 
     if table.ids is None:

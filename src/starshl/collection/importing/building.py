@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from ..._common.files import refuse_existing
+from ..._common.labels import LabelsLike, as_label_array, check_labels
 from ..._common.threads import tiles
-from ..._common.validation import LabelsLike, as_label_array, check_labels
 from ..._common.words import counted
 from ...codes.binary import BinaryCodes
 from ...data.features.embedder import Embedder

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..._common.labels import LabelsLike, check_labels
 from ..._common.strict_json import check_metadata
-from ..._common.validation import LabelsLike, check_labels
 from ...data.features.embedder import Embedder
 from ...data.features.numeric import UnitLength
 from ...data.features.text import Text

@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from ..._common.files import write_atomically
+from ..._common.labels import LabelsLike, check_labels
 from ..._common.strict_json import check_metadata
-from ..._common.validation import LabelsLike, Seed, check_labels
+from ..._common.validation import Seed
 from ...evaluation.benchmark import hold_out
 from ...evaluation.comparison import Comparison, compare_choice
 from ...evaluation.comparison_page import find_titles, guess_picture_shape, write_page

@@ -17,8 +17,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..._common.extras import require
+from ..._common.labels import LabelsLike
 from ..._common.threads import run_all, tiles
-from ..._common.validation import LabelsLike, check_n_jobs
+from ..._common.validation import check_n_jobs
 from ...exceptions import BundleFormatError, ChecksumError
 from .step import Step
 

@@ -13,7 +13,8 @@ from sklearn.utils import Tags
 from sklearn.utils.sparsefuncs import inplace_column_scale
 from sklearn.utils.validation import check_is_fitted, check_random_state, validate_data
 
-from ..._common.validation import LabelsLike, Rows, SamplesLike, check_choice, check_flag, check_integer, is_gap
+from ..._common.labels import LabelsLike, is_gap
+from ..._common.validation import Rows, SamplesLike, check_choice, check_flag, check_integer
 from ...learning.linalg import principal_directions, project, unit_rows
 from .step import Step
 

@@ -13,7 +13,8 @@ import numpy as np
 from sklearn.utils import Tags
 
 from ..._common.extras import require
-from ..._common.validation import LabelsLike, check_choice, check_integer
+from ..._common.labels import LabelsLike
+from ..._common.validation import check_choice, check_integer
 from ...exceptions import PictureError
 from .step import Step
 

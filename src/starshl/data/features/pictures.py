@@ -10,8 +10,9 @@ import numpy as np
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..._common.labels import LabelsLike
 from ..._common.threads import run_all, tiles
-from ..._common.validation import LabelsLike, SamplesLike, check_choice, check_integer, check_n_jobs
+from ..._common.validation import SamplesLike, check_choice, check_integer, check_n_jobs
 from ._picture_loops import fill_color, fill_hog
 from .step import Step
 

@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from ..._common.bundle import pack_values, unpack_values
-from ..._common.validation import LabelsLike, Rows, SamplesLike
+from ..._common.labels import LabelsLike
+from ..._common.validation import Rows, SamplesLike
 from ...exceptions import BundleFormatError
 
 

@@ -13,7 +13,8 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..._common.validation import LabelsLike, SamplesLike, check_choice, check_flag, check_integer
+from ..._common.labels import LabelsLike
+from ..._common.validation import SamplesLike, check_choice, check_flag, check_integer
 from .numeric import Impute, Scale, is_missing, with_none
 from .step import Step
 from .text import Text

@@ -11,8 +11,9 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from ..._common.labels import LabelsLike
 from ..._common.threads import single_threaded_blas
-from ..._common.validation import LabelsLike, SamplesLike, check_integer, check_number
+from ..._common.validation import SamplesLike, check_integer, check_number
 from .numeric import is_missing
 from .step import Step
 

@@ -8,7 +8,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import DTypeLike
 
-from ..._common.validation import LabelsLike, SamplesLike, check_choice, check_integer, check_rows
+from ..._common.labels import LabelsLike
+from ..._common.validation import SamplesLike, check_choice, check_integer, check_rows
 from ...exceptions import InputError
 from ...learning.linalg import principal_directions, project
 from ..base import BaseHasher

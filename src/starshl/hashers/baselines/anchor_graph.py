@@ -7,8 +7,9 @@ from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
 
+from ..._common.labels import LabelsLike
 from ..._common.threads import single_threaded_blas
-from ..._common.validation import LabelsLike, SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
+from ..._common.validation import SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
 from ...codes.binary import signs_of
 from ...exceptions import InputError
 from ...learning.kernels.anchors import choose_anchors

@@ -7,8 +7,9 @@ from functools import partial
 import numpy as np
 from sklearn.utils.validation import check_random_state
 
+from ..._common.labels import LabelsLike
 from ..._common.threads import run_all, tiles
-from ..._common.validation import LabelsLike, SamplesLike, Seed, check_integer, check_rows
+from ..._common.validation import SamplesLike, Seed, check_integer, check_rows
 from ..base import all_or_nothing
 from ..facts import Facts
 from ..supervision import Pairs, PairsLike

@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_random_state
 
+from ..._common.labels import LabelsLike
 from ..._common.threads import single_threaded_blas
-from ..._common.validation import LabelsLike, SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
+from ..._common.validation import SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
 from ...codes.binary import signs_of
 from ...learning.linalg import fill_by_tiles, unit_rows
 from ..base import BaseHasher, all_or_nothing

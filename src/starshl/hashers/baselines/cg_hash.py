@@ -11,8 +11,9 @@ from scipy.linalg import eigh
 from scipy.optimize import linprog, minimize
 from sklearn.utils.validation import check_random_state
 
+from ..._common.labels import LabelsLike
 from ..._common.threads import single_threaded_blas
-from ..._common.validation import LabelsLike, SamplesLike, Seed, check_integer, check_number, check_rows
+from ..._common.validation import SamplesLike, Seed, check_integer, check_number, check_rows
 from ...codes.binary import signs_of
 from ..base import LinearHasher, all_or_nothing
 from ..facts import Facts

@@ -6,8 +6,9 @@ import numpy as np
 from numba import njit
 from sklearn.utils.validation import check_random_state
 
+from ..._common.labels import LabelsLike
 from ..._common.threads import single_threaded_blas
-from ..._common.validation import LabelsLike, SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
+from ..._common.validation import SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
 from ...codes.binary import signs_of
 from ...learning.kernels.anchors import choose_anchors, gaussian_expansion, gaussian_features, gaussian_scale
 from ...learning.linalg import project

@@ -9,8 +9,9 @@ from math import comb
 import numpy as np
 from sklearn.utils.validation import check_random_state
 
+from ..._common.labels import LabelsLike
 from ..._common.threads import run_all
-from ..._common.validation import LabelsLike, SamplesLike, Seed, check_integer, check_number, check_rows
+from ..._common.validation import SamplesLike, Seed, check_integer, check_number, check_rows
 from ...codes.binary import signs_of
 from ...exceptions import BundleFormatError
 from ...learning.linalg import fill_by_tiles

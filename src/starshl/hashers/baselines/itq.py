@@ -7,8 +7,9 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.sparse import csr_array, issparse
 from sklearn.utils.validation import check_random_state
 
+from ..._common.labels import LabelsLike
 from ..._common.threads import single_threaded_blas
-from ..._common.validation import LabelsLike, SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
+from ..._common.validation import SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
 from ...codes.binary import signs_of
 from ...learning.linalg import column_means, gram, positive_peaks, project, random_rotation, required_directions
 from ..base import LinearHasher, all_or_nothing

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_random_state
 
+from ..._common.labels import LabelsLike
 from ..._common.threads import single_threaded_blas
-from ..._common.validation import LabelsLike, SamplesLike, Seed, check_choice, check_integer, check_rows
+from ..._common.validation import SamplesLike, Seed, check_choice, check_integer, check_rows
 from ...learning.kernels.anchors import choose_anchors, gaussian_features, gaussian_scale
 from ...learning.linalg import fill_by_tiles, project
 from ..base import BaseHasher, all_or_nothing

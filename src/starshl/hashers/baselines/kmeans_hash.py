@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ..._common.validation import LabelsLike, SamplesLike, check_integer, check_number, check_rows
+from ..._common.labels import LabelsLike
+from ..._common.validation import SamplesLike, check_integer, check_number, check_rows
 from ...exceptions import BundleFormatError
 from ...learning.linalg import fill_by_tiles, gram, project, required_directions, squared_distances
 from ..base import BaseHasher, all_or_nothing

@@ -6,8 +6,9 @@ import numpy as np
 from scipy.linalg import eigh
 from sklearn.utils.validation import check_random_state
 
+from ..._common.labels import LabelsLike
 from ..._common.threads import single_threaded_blas
-from ..._common.validation import LabelsLike, SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
+from ..._common.validation import SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
 from ...codes.binary import signs_of
 from ...exceptions import InputError
 from ...learning.linalg import gram, positive_peaks, project

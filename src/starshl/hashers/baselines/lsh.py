@@ -6,8 +6,9 @@ import numpy as np
 from scipy.sparse import csr_array
 from sklearn.utils.validation import check_random_state
 
+from ..._common.labels import LabelsLike
 from ..._common.threads import single_threaded_blas
-from ..._common.validation import LabelsLike, SamplesLike, Seed, check_choice, check_integer, check_rows
+from ..._common.validation import SamplesLike, Seed, check_choice, check_integer, check_rows
 from ...learning.linalg import column_means, project
 from ..base import BaseHasher, all_or_nothing
 from ..facts import Facts, Variant

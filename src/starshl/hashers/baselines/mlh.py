@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_random_state
 
+from ..._common.labels import Labels, LabelsLike
 from ..._common.threads import single_threaded_blas
-from ..._common.validation import LabelsLike, SamplesLike, Seed, check_integer, check_number, check_rows
+from ..._common.validation import SamplesLike, Seed, check_integer, check_number, check_rows
 from ...codes.binary import signs_of
 from ...learning.linalg import project, unit_rows
 from ..base import BaseHasher, LinearHasher, all_or_nothing
@@ -223,9 +224,9 @@ class _PairSource:
         rng: np.random.RandomState,
     ) -> None:
         self.rng, self.share = rng, similar_share
-        self.y: np.ndarray | None = None
+        self.labels: Labels | None = None
         if pairs is None:
-            self.y = require_labels(estimator, y, len(X), partial=True, n_classes=2).index
+            self.labels = require_labels(estimator, y, len(X), partial=True, n_classes=2)
             return
         self.pairs = check_pairs(pairs, len(X))
         self.kinds = [np.flatnonzero(self.pairs.similarity == kind) for kind in (1, -1)]
@@ -233,8 +234,8 @@ class _PairSource:
             self.share = float(len(self.kinds[0]) > 0)
 
     def __call__(self, n_pairs: int) -> Pairs:
-        if self.y is not None:
-            return pairs_from_labels(self.y, n_pairs, self.share, self.rng)
+        if self.labels is not None:
+            return pairs_from_labels(self.labels, n_pairs, self.share, self.rng)
         n_similar = round(self.share * n_pairs)
         counts = (n_similar, n_pairs - n_similar)
         drawn = [kind[self.rng.randint(0, len(kind), n)] for kind, n in zip(self.kinds, counts, strict=True) if n]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_random_state
 
-from ..._common.validation import LabelsLike, SamplesLike, Seed, check_choice, check_integer, check_rows
+from ..._common.labels import LabelsLike
+from ..._common.validation import SamplesLike, Seed, check_choice, check_integer, check_rows
 from ...learning.linalg import column_means, principal_directions, project, required_directions
 from ..base import LinearHasher, all_or_nothing
 from ..facts import Facts

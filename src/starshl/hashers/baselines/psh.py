@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_random_state
 
-from ..._common.validation import LabelsLike, SamplesLike, Seed, check_integer, check_number, check_rows
+from ..._common.labels import LabelsLike
+from ..._common.validation import SamplesLike, Seed, check_integer, check_number, check_rows
 from ..base import all_or_nothing
 from ..facts import Facts
 from ..supervision import Pairs, PairsLike

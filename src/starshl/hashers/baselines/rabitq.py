@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.utils.validation import check_random_state
 
-from ..._common.validation import LabelsLike, SamplesLike, Seed, check_choice, check_integer, check_rows
+from ..._common.labels import LabelsLike
+from ..._common.validation import SamplesLike, Seed, check_choice, check_integer, check_rows
 from ...codes.binary import BinaryCodes
 from ...codes.codewords import hadamard_matrix
 from ...exceptions import InputError

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils.validation import check_random_state
 
+from ..._common.labels import LabelsLike
 from ..._common.result_cache import cached
 from ..._common.threads import single_threaded_blas
-from ..._common.validation import LabelsLike, SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
+from ..._common.validation import SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
 from ...codes.binary import signs_of
 from ...codes.codebook import Codebook
 from ...codes.codewords import random_codewords, separated_codewords

@@ -9,8 +9,9 @@ from numba import njit
 from scipy.special import expit
 from sklearn.utils.validation import check_random_state
 
+from ..._common.labels import LabelsLike
 from ..._common.threads import single_threaded_blas
-from ..._common.validation import LabelsLike, SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
+from ..._common.validation import SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
 from ...learning.linalg import fill_by_tiles
 from ..base import BaseHasher, all_or_nothing
 from ..facts import Facts

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from ..._common.validation import LabelsLike, SamplesLike, check_choice, check_integer, check_rows
+from ..._common.labels import LabelsLike
+from ..._common.validation import SamplesLike, check_choice, check_integer, check_rows
 from ...exceptions import InputError
 from ...learning.linalg import column_means
 from ..base import BaseHasher, all_or_nothing

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._common.validation import LabelsLike, SamplesLike, check_choice, check_integer, check_rows
+from ..._common.labels import LabelsLike
+from ..._common.validation import SamplesLike, check_choice, check_integer, check_rows
 from ...learning.linalg import principal_directions, project
 from ..base import BaseHasher, all_or_nothing
 from ..facts import Facts

@@ -6,8 +6,9 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_random_state
 
+from ..._common.labels import LabelsLike
 from ..._common.threads import single_threaded_blas
-from ..._common.validation import LabelsLike, SamplesLike, Seed, check_integer, check_number, check_rows
+from ..._common.validation import SamplesLike, Seed, check_integer, check_number, check_rows
 from ..._common.warn import warn_caller
 from ...codes.binary import BinaryCodes
 from ...learning.linalg import gram, project, squared_distances

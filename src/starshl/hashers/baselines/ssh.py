@@ -7,8 +7,9 @@ from scipy.linalg import cholesky, eigh
 from scipy.sparse.linalg import eigsh
 from sklearn.utils.validation import check_random_state
 
+from ..._common.labels import LabelsLike
 from ..._common.threads import single_threaded_blas
-from ..._common.validation import LabelsLike, SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
+from ..._common.validation import SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
 from ...exceptions import InputError
 from ...learning.linalg import gram, positive_peaks, project
 from ..base import LinearHasher, all_or_nothing

@@ -12,8 +12,9 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.svm import LinearSVC
 from sklearn.utils.validation import check_random_state
 
+from ..._common.labels import LabelsLike
 from ..._common.threads import run_all, single_threaded_blas
-from ..._common.validation import LabelsLike, SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
+from ..._common.validation import SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
 from ...codes.binary import signs_of
 from ...exceptions import InputError
 from ...learning.linalg import nearest_rows, project, unit_rows

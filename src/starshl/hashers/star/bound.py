@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from ..._common.validation import LabelsLike, SamplesLike, check_labels, check_number
+from ..._common.labels import LabelsLike, check_labels
+from ..._common.validation import SamplesLike, check_number
 from ...codes.codewords import minimum_distance
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ import numpy as np
 from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..._common.validation import LabelsLike, PartialLabels, SamplesLike, check_choice, check_labels
+from ..._common.labels import Labels, LabelsLike, check_labels
+from ..._common.validation import SamplesLike, check_choice
 from ...codes.binary import BinaryCodes
 from ...codes.codebook import Codebook
 from ...learning.kernels.choice import KernelsLike, is_precomputed, resolve_kernels
@@ -202,7 +203,7 @@ def nearest_classes(scores: np.ndarray, codewords: np.ndarray, counts: np.ndarra
     return speaker[group[nearest_codewords(scores, codewords)]]
 
 
-def with_given_labels(predicted: np.ndarray, given: PartialLabels) -> np.ndarray:
+def with_given_labels(predicted: np.ndarray, given: Labels) -> np.ndarray:
     """Return the predicted labels with those that were given, also of classes whose rows all have weight zero.
 
     Without any given label, predictions are numbers of clusters and keep their type: texts of the length of y, which

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._common.validation import LabelsLike, PartialLabels, check_labels, check_weights
+from ..._common.labels import Labels, LabelsLike, check_labels
+from ..._common.validation import check_weights
 from ...exceptions import InputError
 from ...learning.graphs.diffusion import scores_without_own_label
 from ...learning.graphs.label_spreading import spread_index
@@ -79,7 +80,7 @@ def labels_suffice(
 
 def read_labels(
     hasher: StarRidge, y: LabelsLike, sample_weight: ArrayLike | None, n_rows: int
-) -> tuple[PartialLabels, np.ndarray]:
+) -> tuple[Labels, np.ndarray]:
     """Return labels over the classes that have a row of positive weight, and the weights."""
     given, weights = check_labels(y, n_rows), check_weights(sample_weight, n_rows)
     if not given.labeled.any() and hasher.unlabeled == "graph":
@@ -91,14 +92,12 @@ def read_labels(
                 parameter="n_codewords",
                 n_rows=n_rows,
             )
-        return PartialLabels(given.classes, given.index, np.dtype(np.int64)), weights
+        return replace(given, dtype=np.dtype(np.int64)), weights
     given = require_labels(hasher, y, n_rows, partial=True)
     seen = np.unique(given.index[(weights > 0) & given.labeled])
     if len(seen) == 0:
         raise ValueError("Every labeled row has a sample_weight of zero. Give some labeled row a positive weight.")
-    renumbered = np.full(len(given.classes) + 1, -1)
-    renumbered[seen] = np.arange(len(seen))
-    labels = PartialLabels(given.classes[seen], renumbered[given.index], given.dtype)
+    labels = given.among(given.classes[seen])
     check_n_codewords(hasher.n_codewords, len(seen))
     warn_about_classes(labels)
     return labels, weights
@@ -107,25 +106,25 @@ def read_labels(
 def choose_targets(
     samples: Samples,
     kernels: str | Sequence[Kernel],
-    labels: PartialLabels,
+    labels: Labels,
     weights: np.ndarray,
     settings: RidgeSettings,
     graph: NeighborGraph | None,
     seed: int,
-) -> tuple[PartialLabels, Targets]:
+) -> tuple[Labels, Targets]:
     """Return the labels and the targets of all rows; without any label, clusters are the classes."""
     if graph is not None:
         check_graph(graph, len(samples))
     if labels.labeled.any():
         return labels, row_targets(samples, kernels, labels, weights, settings, graph, seed)
     targets = cluster_targets(samples, kernels, weights, settings, graph, seed)
-    return PartialLabels(np.arange(targets.index.max() + 1), labels.index, labels.dtype), targets
+    return replace(labels, classes=np.arange(targets.index.max() + 1)), targets
 
 
 def row_targets(
     samples: Samples,
     kernels: str | Sequence[Kernel],
-    labels: PartialLabels,
+    labels: Labels,
     weights: np.ndarray,
     settings: RidgeSettings,
     graph: NeighborGraph | None,

@@ -8,8 +8,9 @@ from typing import Literal
 
 import numpy as np
 
+from ..._common.labels import Labels
 from ..._common.threads import single_threaded_blas
-from ..._common.validation import PartialLabels, check_choice, check_integer, check_n_jobs, check_number
+from ..._common.validation import check_choice, check_integer, check_n_jobs, check_number
 from ..._common.words import counted
 from ...learning.graphs.plain_ridge import LABEL_RIDGE
 from ...learning.kernels.banks import Bank, GramBank, MemoryPlan, compute_grams
@@ -97,7 +98,7 @@ class Targets:
         return replace(self, index=index)
 
 
-def label_targets(labels: PartialLabels, weights: np.ndarray) -> Targets:
+def label_targets(labels: Labels, weights: np.ndarray) -> Targets:
     """Return the targets of labeled rows alone: a row of weight w has 1 / w of the ridge."""
     used = labels.labeled & (weights > 0)
     index = np.where(used, labels.index, -1)

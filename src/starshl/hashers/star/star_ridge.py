@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
+from ..._common.labels import Labels, LabelsLike, check_labels
 from ..._common.threads import using_threads
-from ..._common.validation import LabelsLike, PartialLabels, SamplesLike, Seed, check_labels
+from ..._common.validation import SamplesLike, Seed
 from ...codes.binary import BinaryCodes
 from ...codes.codebook import Codebook
 from ...learning.graphs.neighbor_graph import NeighborGraph
@@ -323,9 +324,7 @@ class StarRidge(KernelHasher):
         self.curvature_ = calibration.curvature
         self.class_shifts_ = calibration.shifts
 
-    def _store_training_rows(
-        self, samples: Samples, labels: PartialLabels, targets: Targets, solution: RidgeSolution
-    ) -> None:
+    def _store_training_rows(self, samples: Samples, labels: Labels, targets: Targets, solution: RidgeSolution) -> None:
         """Set what is about the training rows, also those that the fit left out."""
         scores = np.empty((len(samples), len(self.classes_)), dtype=np.float32)
         scores[targets.rows] = solution.scores

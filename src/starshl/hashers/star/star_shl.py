@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
-from ..._common.validation import LabelsLike, SamplesLike, Seed, check_labels
+from ..._common.labels import LabelsLike, check_labels
+from ..._common.validation import SamplesLike, Seed
 from ...codes.binary import BinaryCodes
 from ...codes.codebook import Codebook
 from ...learning.graphs.neighbor_graph import NeighborGraph

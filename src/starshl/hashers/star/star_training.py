@@ -11,15 +11,13 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._common.engine import current_engine
+from ..._common.labels import Labels, LabelsLike, check_labels
 from ..._common.progress import sweep_progress
 from ..._common.threads import single_threaded_blas
 from ..._common.validation import (
-    LabelsLike,
-    PartialLabels,
     check_choice,
     check_flag,
     check_integer,
-    check_labels,
     check_length,
     check_n_jobs,
     check_number,
@@ -46,7 +44,7 @@ from .unlabeled import Guess, graph_of_rows, guess_classes, guess_clusters
 # Where the descent starts: codewords, kernel weights and given assignments.
 
 
-def check_codebook(codewords: str | ArrayLike | Codebook, labels: PartialLabels, n_bits: int) -> None:
+def check_codebook(codewords: str | ArrayLike | Codebook, labels: Labels, n_bits: int) -> None:
     """Refuse a codebook that does not go with the labels or the length, before the fit spends any time."""
     if not isinstance(codewords, Codebook):
         return
@@ -210,9 +208,9 @@ class TrainingSet:
     """
 
     rows: np.ndarray
-    all_labels: PartialLabels
+    all_labels: Labels
     samples: Samples
-    labels: PartialLabels
+    labels: Labels
     classes: np.ndarray
     weights: np.ndarray
     cost: np.ndarray
@@ -269,7 +267,7 @@ class TrainingSet:
         )
 
 
-def _choose_classes(settings: Settings, labels: PartialLabels, *, is_given: bool) -> np.ndarray:
+def _choose_classes(settings: Settings, labels: Labels, *, is_given: bool) -> np.ndarray:
     """Return the classes, one codeword each: those of y or, without labels, cluster numbers."""
     if not labels.labeled.any():
         # A y without any label is more likely a mistake than a wish for clusters.
@@ -303,7 +301,7 @@ def check_n_codewords(n_codewords: int | None, n_classes: int) -> None:
         )
 
 
-def warn_about_classes(labels: PartialLabels) -> None:
+def warn_about_classes(labels: Labels) -> None:
     """Warn if all labeled rows are of one class."""
     if len(labels.classes) > 1:
         return
@@ -370,7 +368,7 @@ def consult_graph(
     if settings.unlabeled == "nearest" or labels.labeled.all() or (is_started and len(training.classes)):
         return training
     plain = training.samples.plain_kernel(getattr(bank, "kernels", []), lambda: bank)
-    graph = graph_of_rows(plain, graph, training.rows, len(training.all_labels.index))
+    graph = graph_of_rows(plain, graph, training.rows, training.all_labels.n_rows)
     if labels.labeled.any():
         return training.with_guess(guess_classes(plain, graph, labels.index, len(training.classes)))
     return training.with_guess(guess_clusters(plain, graph, settings.n_codewords, _draw_seed(rng)))

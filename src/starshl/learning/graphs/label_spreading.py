@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import softmax
 
+from ..._common.labels import LabelsLike, check_labels
 from ..._common.threads import using_threads
-from ..._common.validation import LabelsLike, SamplesLike, check_labels, check_n_jobs
+from ..._common.validation import SamplesLike, check_n_jobs
 from ..._common.words import counted
 from .diffusion import graph_scores, scores_without_own_label
 from .neighbor_graph import NeighborGraph, check_graph, mean_kernel, read_rows

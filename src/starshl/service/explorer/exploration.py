@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._common.validation import Label
+from ..._common.labels import Label
 from ...client.answers import CollectionInfo
 from ...codes.binary import BinaryCodes
 from ...collection.collection import Collection

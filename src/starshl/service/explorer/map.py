@@ -9,7 +9,7 @@ import numpy as np
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
 
-from ..._common.validation import Label
+from ..._common.labels import Label
 from ...collection.collection import Collection
 from ...hashers.prepared import class_hasher, class_names
 from ...labeling.lesson import Lesson

@@ -10,7 +10,7 @@ import numpy as np
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
-from ..._common.validation import Label
+from ..._common.labels import Label
 from ...collection.collection import Collection
 from ...hashers.prepared import class_hasher, class_names, holds_clusters, inner_hasher
 from ..http.dependencies import InCollection, TheService, in_thread

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
 
-from ..._common.validation import Label
+from ..._common.labels import Label
 from ...client.answers import CollectionInfo
 from ...collection.items import label_from_text
 from ..requests import SearchOptions

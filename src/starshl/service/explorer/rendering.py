@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..._common.validation import Label
+from ..._common.labels import Label
 from ..._common.words import counted
 from ...collection.collection import Collection
 from ...collection.items import Item

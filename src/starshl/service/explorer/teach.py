@@ -14,7 +14,7 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from ..._common.validation import Label
+from ..._common.labels import Label
 from ..._common.words import counted
 from ...collection.items import label_from_text
 from ...labeling.active_learning import Proposal

@@ -10,8 +10,8 @@ import numpy as np
 from fastapi import Depends, HTTPException, Query, Request
 from fastapi.responses import Response
 
+from ..._common.labels import Label
 from ..._common.strict_json import parse_json
-from ..._common.validation import Label
 from ...client.answers import Prediction, Written
 from ...collection.folder import unknown_texts, unknown_texts_note
 from ...collection.items import label_from_text
