@@ -17,7 +17,7 @@ import httpx
 import numpy as np
 
 from starshl import HybridHasher
-from starshl.collection.collection import appearing_collection
+from starshl.collection.collection import atomic_collection
 from starshl.evaluation.reports.html import encode_png
 from starshl.service import BackgroundServer, Service, create_app
 
@@ -45,7 +45,7 @@ def build(data: Path, folder: Path) -> None:
     side = int(X.shape[1] ** 0.5)
     rows = np.random.default_rng(0).permutation(len(X))[:3000]
     hasher = HybridHasher(64, random_state=0).fit(X[rows] / 255.0, y[rows])
-    with appearing_collection(folder, hasher, vectors="int8", fields={"digit": int}, kind="pictures") as collection:
+    with atomic_collection(folder, hasher, vectors="int8", fields={"digit": int}, kind="pictures") as collection:
         for start in range(0, len(X), _ROWS_AT_ONCE):
             part = slice(start, start + _ROWS_AT_ONCE)
             collection.add(

@@ -19,8 +19,9 @@ from ..exceptions import SpaceMismatchError, UnknownSpaceWarning
 from ..hashers.base import BaseHasher
 from ..hashers.prepared import kept_width, rewrapped, same_steps, takes_cells, without_steps
 from ..index.base import check_ids, next_ids
+from .embedding import check_embedder_stays
 from .fields import Fields
-from .folder import Kernels, check_embedder_stays, digest_of_model, save_model
+from .folder import Kernels, digest_of_model, save_model
 from .items import (
     Item,
     ItemCodes,
@@ -36,9 +37,9 @@ from .items import (
 )
 from .previews import check_previews, delete_previews, put_previews
 from .session import Change, Session
-from .state import State, batches, replace_vectors
+from .state import State
 from .store import Store
-from .vectors import called_with_vectors, kept_rows
+from .vectors import batches, called_with_vectors, kept_rows
 
 _DIGEST = re.compile("[0-9a-f]{16}")
 
@@ -254,8 +255,7 @@ def replace_model(
         model_digest = None if kept else digest_of_model(model)
         _recode(change.store, hasher, chosen.tolist(), own, model_digest)
         if vectors is not None:
-            vector_dtype = change.state.require_vectors().layout.vector_dtype
-            replace_vectors(change.folder, change.store, chosen.tolist(), vectors, vector_dtype, change.generation)
+            change.replace_vectors(chosen.tolist(), vectors)
 
 
 def _check_new_codes(hasher: BaseHasher, X: SamplesLike | None, codes: BinaryCodes) -> None:

@@ -26,20 +26,13 @@ from ..hashers.base import BaseHasher
 from ..hashers.prepared import inner_hasher
 from ..index.base import check_ids
 from .changes import Samples, declare, put_items, replace_model, set_item_labels
-from .duplicates import same_items
+from .duplicates import duplicates_of
+from .embedding import embedder_file, item_meta, load_embedder, unknown_texts_note
 from .explanation import Explanation, explain_hits
 from .export import write_rows
 from .fields import Value, check_fields, fields_text
 from .filters import Filters, count_labels, count_values, kind_of_labels, labels_by_id, passing_ids, unknown_labels_note
-from .folder import (
-    Kernels,
-    digest_of_model,
-    embedder_file,
-    load_embedder,
-    raw_meta,
-    save_model,
-    unknown_texts_note,
-)
+from .folder import Kernels, digest_of_model, save_model
 from .items import Item, Row, item_of, label_texts, metadata_of
 from .journal import check_entry, check_receipt, find_receipt, read_entries
 from .previews import Preview, delete_previews, find_preview
@@ -352,7 +345,7 @@ class SearchableCollection(OpenCollection):
             queries = Queries.of(state, X, items, with_scores=False)
             return search_within(state, store, queries, radius, Filters(where, among, labels))
 
-    def find_same(
+    def find_duplicates(
         self,
         X: SamplesLike,
         *,
@@ -375,7 +368,7 @@ class SearchableCollection(OpenCollection):
         metadata, references, previews : as in :meth:`Collection.add`
         """
         with self._session.reading() as (state, store):
-            return same_items(state, store, X, codes, metadata, references, previews)
+            return duplicates_of(state, store, X, codes, metadata, references, previews)
 
     def novelty(self, X: SamplesLike) -> np.ndarray:
         """Return how different each query is from the training rows of the hasher, from 0 to 1, shape (n,).
@@ -521,7 +514,7 @@ class Collection(RecordedCollection):
         with atomic_folder(Path(folder), "Open it, or choose another folder.") as draft:
             meta: dict[str, str | int] = {"fields": fields_text(check_fields(fields or {}))}
             meta |= {} if vectors is None else create_vectors(draft, vectors, hasher)
-            meta |= raw_meta(draft, hasher, embedder, kind, title)
+            meta |= item_meta(draft, hasher, embedder, kind, title)
             model, meta["space"] = save_model(draft, hasher, kernels)
             Store.create(draft / DATABASE, model, hasher.n_bits_, meta)
         return cls(folder, kernels=kernels, steps=None if embedder is None else embedder.given_steps, n_jobs=n_jobs)
@@ -697,7 +690,7 @@ class Collection(RecordedCollection):
 
 
 @contextmanager
-def appearing_collection(
+def atomic_collection(
     folder: str | os.PathLike[str],
     hasher: BaseHasher,
     *,

@@ -9,14 +9,14 @@ from .._common.strict_json import metadata_texts
 from ..codes.binary import BinaryCodes
 from .items import Row, reference_texts
 from .previews import check_previews, find_preview
-from .state import State, batches
+from .state import State
 from .store import Store
-from .vectors import VectorFile, kept_rows
+from .vectors import VectorFile, batches, kept_rows
 
 _NO_METADATA = "{}"
 
 
-def same_items(
+def duplicates_of(
     state: State,
     store: Store,
     X: Any,

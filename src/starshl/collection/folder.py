@@ -1,4 +1,4 @@
-"""The folder of a collection: how it is made, who may write to it, and its model file."""
+"""The folder of a collection besides its database: which files are its own, who may write to it, and its model."""
 
 from __future__ import annotations
 
@@ -7,18 +7,13 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
-
-import numpy as np
+from typing import NamedTuple, TypeAlias
 
 from .._common.platform import lock_file, sync_folder
-from .._common.validation import check_choice
-from ..data.features.embedder import RAW_KINDS, Embedder
 from ..exceptions import CollectionError, CollectionFormatError
 from ..hashers.base import BaseHasher
 from ..hashers.catalog import load
 from ..learning.kernels.kernel import Kernel
-from .store import Store
 
 # The kernels of a hasher that was fitted with functions, which a file cannot hold; None for all others.
 Kernels: TypeAlias = Sequence[Kernel | Callable[..., object]] | None
@@ -28,12 +23,6 @@ _OWN_NAME = re.compile(
     r"items\.sqlite(-wal|-shm|-journal)?|acknowledged|writer\.lock|(hasher|embedder)-[0-9a-f]{16}\.star"
     r"|vectors-[0-9]{1,19}\.bin|\w+\.draft|\..*\.partial"
 )
-#: What items are.
-KINDS = (*RAW_KINDS, "vectors")
-_SHOWN = 80  # letters of a text in a message
-_LISTED = 10  # texts in a message
-_EMBEDDER_DRAFT = "embedder.draft"
-_EMBEDDER_NAME = re.compile(r"embedder-[0-9a-f]{16}\.star")
 
 
 def is_own_file(name: str) -> bool:
@@ -117,110 +106,3 @@ def discard_other_models(folder: Path, name: str) -> None:
 def content_name(path: Path, stem: str) -> str:
     """Return the name of a file that is made from its contents."""
     return f"{stem}-{hashlib.sha256(path.read_bytes()).hexdigest()[:16]}.star"
-
-
-# The pictures or texts behind the vectors: their kind, titles, and the file of the embedder.
-
-
-def raw_meta(
-    folder: Path, hasher: BaseHasher, embedder: Embedder | None, kind: str | None, title: str | None
-) -> dict[str, str | int]:
-    """Save the embedder of a new collection, if it has one; return the meta entries about its items."""
-    meta: dict[str, str | int] = {"kind": _checked_kind(embedder, kind)}
-    if title is not None:
-        if not isinstance(title, str) or not title:
-            raise ValueError(f"title is {title!r}; it must be the name of a metadata field.")
-        meta["title_field"] = title
-    if embedder is not None:
-        _check_fits(embedder, hasher)
-        meta["embedder"] = _save_embedder(folder, embedder)
-    return meta
-
-
-def _checked_kind(embedder: Embedder | None, kind: str | None) -> str:
-    if embedder is not None and not isinstance(embedder, Embedder):
-        raise ValueError(
-            f"embedder is of type {type(embedder).__name__}; it must be an Embedder. Wrap a transformer in one: "
-            "Embedder('pictures', [transformer])."
-        )
-    if kind is None:
-        return "vectors" if embedder is None else embedder.kind
-    check_choice(kind, "kind", KINDS)
-    if embedder is not None and kind != embedder.kind:
-        raise ValueError(f"kind is {kind!r}, and the embedder takes {embedder.kind}. Leave kind out.")
-    return kind
-
-
-def _check_fits(embedder: Embedder, hasher: BaseHasher) -> None:
-    made, taken = embedder.n_features_out_, getattr(hasher, "n_features_in_", None)
-    if made is not None and taken is not None and made != taken:
-        raise ValueError(
-            f"The embedder makes vectors of {made} numbers; the hasher was fitted on rows of {taken}. Fit the hasher "
-            "to what the embedder makes."
-        )
-
-
-def check_embedder_stays(store: Store, present: BaseHasher, new: BaseHasher) -> None:
-    """Refuse a new hasher that cannot take what the embedder of a collection makes."""
-    made, taken = getattr(present, "n_features_in_", None), getattr(new, "n_features_in_", None)
-    if embedder_file(store) is not None and made != taken:
-        raise ValueError(
-            f"The embedder of this collection makes vectors of {made} numbers; this hasher was fitted on rows of "
-            f"{taken}. Fit it to vectors of the embedder, or make a new collection with another one."
-        )
-
-
-def _save_embedder(folder: Path, embedder: Embedder) -> str:
-    """Save an embedder under a name made from its contents, so that the database names exactly this one."""
-    draft = folder / _EMBEDDER_DRAFT
-    embedder.save(draft)
-    name = content_name(draft, "embedder")
-    os.replace(draft, folder / name)
-    sync_folder(folder)
-    return name
-
-
-def embedder_file(store: Store) -> str | None:
-    """Return the name of the embedder's file, None if the collection has no embedder."""
-    return store.text_meta("embedder") or None
-
-
-def load_embedder(folder: Path, name: str, steps: Sequence[Any] | None) -> Embedder:
-    """Load the embedder of that name, if it is still what was saved."""
-    check_embedder_file(folder, name)
-    return Embedder.load(folder / name, steps)
-
-
-def unknown_texts(vectors: np.ndarray) -> list[int]:
-    """Return which texts have no word that the embedder knows: those whose vectors are zeros."""
-    return np.flatnonzero(~np.asarray(vectors).any(axis=1)).tolist()
-
-
-def unknown_texts_note(
-    texts: Sequence[str], vectors: np.ndarray, outcome: str = "what is found there means nothing"
-) -> str | None:
-    """Say which texts have no word that the embedder knows, and what becomes of each; None if all have one."""
-    unknown = unknown_texts(vectors)
-    if not unknown:
-        return None
-    first = repr(str(texts[unknown[0]])[:_SHOWN])
-    if len(texts) == 1:
-        which = f"the text {first} is known to this collection, so"
-    elif len(unknown) == 1:
-        which = f"texts[{unknown[0]}] ({first}) is known to this collection, so"
-    else:
-        others = ", ".join(f"texts[{place}]" for place in unknown[1:_LISTED]) + ", ..." * (len(unknown) > _LISTED)
-        listed = f"texts[{unknown[0]}] ({first}), {others}"
-        which = f"{len(unknown):,} texts is known to this collection: {listed}. So"
-    return f"None of the words of {which} {outcome}. Use other words."
-
-
-def check_embedder_file(folder: Path, name: str) -> None:
-    """Refuse the file of an embedder that is missing or was changed."""
-    path = folder / name
-    if not _EMBEDDER_NAME.fullmatch(name):
-        raise CollectionFormatError(f"{name!r} cannot name an embedder of {str(folder)!r}. Restore it from a copy.")
-    if not path.is_file():
-        raise CollectionFormatError(f"The embedder's file {str(path)!r} is missing. Restore it from a copy.")
-    if name != content_name(path, "embedder"):
-        raise CollectionFormatError(f"The embedder's file {str(path)!r} was changed. Restore it from a copy.")

@@ -1,4 +1,4 @@
-"""An open collection: its connections, its writer's lock, and the newest state in memory.
+"""An open collection: its connections, its writer's lock, the newest state in memory, and a change in progress.
 
 Each read borrows its own connection and holds the lock only until it has its state, so several threads search at
 the same time. Changes take turns.
@@ -8,21 +8,34 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from .._common.threads import tiles
 from ..codes.binary import BinaryCodes
 from ..exceptions import CollectionError
-from .folder import Kernels, check_embedder_file, discard_other_models, embedder_file, lock_for_writing
+from .embedding import check_embedder_file, embedder_file
+from .folder import Kernels, discard_other_models, lock_for_writing
 from .journal import append_entry, store_receipt
 from .previews import verify_previews
-from .state import State, batches, compact_vectors
+from .state import State
 from .store import Store
-from .vectors import VectorLocation, VectorsGone, append_records, checksums, discard_other_vectors, trim
+from .vectors import (
+    ITEMS_AT_ONCE,
+    RecordLayout,
+    VectorLocation,
+    VectorsGone,
+    append_records,
+    batches,
+    checksums,
+    discard_other_vectors,
+    new_file_name,
+    trim,
+)
 
 DATABASE = "items.sqlite"
 _LOCK = "writer.lock"
@@ -47,6 +60,47 @@ class Change:
         locations = map(VectorLocation, range(n_records, n_records + len(records)), checksums(ids, records))
         return dict(zip(ids, locations, strict=True))
 
+    def compact_vectors(self) -> str:
+        """Copy the kept vectors of all items to a new file, without gaps; return its name."""
+        file = self.state.require_vectors()
+        ids = np.sort(self.state.index.ids).tolist()
+        portions = ((part, file.records(part, self.store.vector_locations(part))) for part in batches(ids))
+        return self._rewrite_vectors(portions, file.layout)
+
+    def replace_vectors(self, ids: list[int], vectors: np.ndarray) -> None:
+        """Keep other vectors of all items, which may have other columns, in a new file."""
+        layout = RecordLayout(self.state.require_vectors().layout.vector_dtype, vectors.shape[1])
+        portions = ((ids[part], layout.pack(vectors[part])) for part in tiles(len(ids), ITEMS_AT_ONCE))
+        self._rewrite_vectors(portions, layout)
+
+    def _rewrite_vectors(self, portions: Iterable[tuple[list[int], np.ndarray]], layout: RecordLayout) -> str:
+        name = new_file_name(self.generation)
+        path = self.folder / name
+        # What a change of the same number may have left, before it failed.
+        path.unlink(missing_ok=True)
+        append_records(path, np.empty(0, layout.dtype), 0)
+        try:
+            n_records = 0
+            for ids, records in portions:
+                append_records(path, records, n_records)
+                self.store.move(
+                    row._replace(vector_position=position, vector_checksum=checksum)
+                    for position, row, checksum in zip(
+                        range(n_records, n_records + len(ids)),
+                        self.store.rows(ids),
+                        checksums(ids, records),
+                        strict=True,
+                    )
+                )
+                n_records += len(ids)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        self.store.set_meta("vector_file", name)
+        self.store.set_meta("n_columns", layout.n_columns)
+        self.store.set_meta("n_records", n_records)
+        return name
+
     def change_codes(
         self, gone: np.ndarray | None = None, codes: BinaryCodes | None = None, ids: np.ndarray | None = None
     ) -> None:
@@ -66,7 +120,7 @@ class Session:
         # Held for a whole change, and taken before the other lock.
         self._change_lock = threading.RLock()
         # The receipt and the entry of a journal that the next change of a thread stores.
-        self._promised = threading.local()
+        self._pending = threading.local()
         # Held while a read begins, and around the fields below.
         self._lock = threading.RLock()
         self._is_open = True
@@ -109,7 +163,7 @@ class Session:
                     state = self._refreshed(writer)
                 change = Change(self._folder, writer, generation, state)
                 yield change
-                self._store_promised(writer)
+                self._store_pending(writer)
             with self._lock:
                 # Another thread may have read the change already.
                 if self._state is state and change.successor is not None:
@@ -118,20 +172,20 @@ class Session:
     @contextmanager
     def idempotent(self, key: str, text: str) -> Iterator[None]:
         """Store this receipt in the transaction of the next change that the same thread makes inside the block."""
-        self._promised.receipt = key, text
+        self._pending.receipt = key, text
         try:
             yield
         finally:
-            self._promised.receipt = None
+            self._pending.receipt = None
 
     @contextmanager
     def journaling(self, journal: str, text: str) -> Iterator[None]:
         """Append this entry to a journal in the transaction of the next change that the same thread makes inside."""
-        self._promised.entry = journal, text
+        self._pending.entry = journal, text
         try:
             yield
         finally:
-            self._promised.entry = None
+            self._pending.entry = None
 
     def check_writable(self) -> None:
         """Refuse a change before any work is done for it."""
@@ -165,7 +219,7 @@ class Session:
                 is_scattered = store.chunks.is_scattered()
             if has_gaps:
                 with self.writing() as change:
-                    name = compact_vectors(change.folder, change.store, change.state, change.generation)
+                    name = change.compact_vectors()
                 # A reader that was about to open the old file begins again, and finds the new one.
                 discard_other_vectors(self._folder, name)
             if is_scattered:
@@ -189,12 +243,12 @@ class Session:
                 os.close(self._writer_lock)
                 self._writer_lock = None
 
-    def _store_promised(self, writer: Store) -> None:
+    def _store_pending(self, writer: Store) -> None:
         for name, store in (("receipt", store_receipt), ("entry", append_entry)):
-            promised = getattr(self._promised, name, None)
-            if promised is not None:
-                store(writer, *promised)
-                setattr(self._promised, name, None)
+            pending = getattr(self._pending, name, None)
+            if pending is not None:
+                store(writer, *pending)
+                setattr(self._pending, name, None)
 
     def _start(self) -> None:
         if not self._read_only:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import Self
 
 import numpy as np
 
-from .._common.threads import tiles
 from ..codes.binary import BinaryCodes, n_bytes
 from ..exceptions import CollectionFormatError
 from ..hashers.base import BaseHasher
@@ -20,9 +18,7 @@ from .chunks import ColumnCache
 from .folder import Kernels, load_model
 from .items import Row
 from .store import Store
-from .vectors import VECTOR_DTYPES, RecordLayout, VectorFile, append_records, checksums, new_file_name
-
-_ITEMS_AT_ONCE = 4096  # 32 MB if a vector has 2,000 float32 numbers
+from .vectors import VECTOR_DTYPES, RecordLayout, VectorFile
 
 
 @dataclass(slots=True)
@@ -196,66 +192,4 @@ def _of_other_length(n_bits: int) -> CollectionFormatError:
     return CollectionFormatError(
         f"A code does not have the {n_bytes(n_bits)} bytes of {n_bits} bits: the collection is damaged. Restore it "
         "from a copy."
-    )
-
-
-# Kept vectors on their way to a new file, without the gaps that removed items leave.
-
-
-def batches(ids: list[int]) -> Iterator[list[int]]:
-    """Yield ids in portions whose vectors fit in memory."""
-    for part in tiles(len(ids), _ITEMS_AT_ONCE):
-        yield ids[part]
-
-
-def compact_vectors(folder: Path, store: Store, state: State, generation: int) -> str:
-    """Copy the vectors of all items to a new file without gaps; return its name. Only inside a change."""
-    file = state.require_vectors()
-    ids = np.sort(state.index.ids).tolist()
-    portions = ((portion, file.records(portion, store.vector_locations(portion))) for portion in batches(ids))
-    return _write(folder, store, portions, file.layout, generation)
-
-
-def replace_vectors(
-    folder: Path, store: Store, ids: list[int], vectors: np.ndarray, vector_dtype: str, generation: int
-) -> str:
-    """Write new vectors of all items to a new file; return its name. Only inside a change."""
-    layout = RecordLayout(vector_dtype, vectors.shape[1])
-    portions = ((ids[part], layout.pack(vectors[part])) for part in tiles(len(ids), _ITEMS_AT_ONCE))
-    return _write(folder, store, portions, layout, generation)
-
-
-def _write(
-    folder: Path,
-    store: Store,
-    portions: Iterable[tuple[list[int], np.ndarray]],
-    layout: RecordLayout,
-    generation: int,
-) -> str:
-    name = new_file_name(generation)
-    path = folder / name
-    # What a change of the same number may have left, before it failed.
-    path.unlink(missing_ok=True)
-    append_records(path, np.empty(0, layout.dtype), 0)
-    try:
-        n_records = 0
-        for ids, records in portions:
-            append_records(path, records, n_records)
-            _move(store, ids, n_records, checksums(ids, records))
-            n_records += len(ids)
-    except BaseException:
-        path.unlink(missing_ok=True)
-        raise
-    store.set_meta("vector_file", name)
-    store.set_meta("n_columns", layout.n_columns)
-    store.set_meta("n_records", n_records)
-    return name
-
-
-def _move(store: Store, ids: list[int], first: int, totals: list[int]) -> None:
-    """Let the vectors of items be in records that follow each other."""
-    rows = store.rows(ids)
-    store.move(
-        row._replace(vector_position=position, vector_checksum=total)
-        for position, (row, total) in enumerate(zip(rows, totals, strict=True), first)
     )

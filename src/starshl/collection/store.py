@@ -1,4 +1,9 @@
-"""The rows of a collection: read with their checksums, changed in transactions that are numbered and acknowledged."""
+"""The rows of a collection: read with their checksums, changed in transactions that are numbered and acknowledged.
+
+Each change lists the ids that it has touched in a log, so that a reader catches up without reading everything. Once it
+is committed, its number is written to a small file beside the database, which tells whether the newest changes were
+lost with SQLite's own log.
+"""
 
 from __future__ import annotations
 
@@ -23,144 +28,19 @@ from .fields import Fields, fields_text, read_fields, values_of
 from .items import COLUMNS, Row, checked_row
 from .vectors import VectorLocation
 
-FILE_NAME = "acknowledged"
+_META_SUM = "meta_sum"
+_COLUMNS = ", ".join(COLUMNS)
+_INSERT = f"INSERT INTO items ({_COLUMNS}) VALUES ({', '.join('?' for _ in COLUMNS)})"
+_LOG_META = ("log_start", "log_end", "log_sum")
+# Tests replace it, so that a few items are more than a log holds.
+LOG_CAPACITY = 4_000  # items; a reader that missed more loads all codes again, and the log stays small
+# Changes write to the two slots of this file in turn, each in its own sector: a torn write leaves the other one intact.
+COUNTER = "acknowledged"
 _SECTOR = 512
 _NUMBER = struct.Struct("<q")
 _CHECKSUM = struct.Struct("<I")
 # A reader may catch the writer in the middle of a slot once, but not several times in a row.
 _READS = 3
-_META = ("log_start", "log_end", "log_sum")
-# Tests replace it, so that a few items are more than a log holds.
-LOG_CAPACITY = 4_000  # items; a reader that missed more loads all codes again, and the log stays small
-_META_SUM = "meta_sum"
-_COLUMNS = ", ".join(COLUMNS)
-_INSERT = f"INSERT INTO items ({_COLUMNS}) VALUES ({', '.join('?' for _ in COLUMNS)})"
-
-
-def create_counter(path: Path) -> None:
-    """Make the file of a new collection, whose first state is number 0."""
-    with path.open("xb") as file:
-        file.write(2 * _slot(0).ljust(_SECTOR, b"\0"))
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def acknowledge(path: Path, generation: int) -> None:
-    """Write the number of a committed change to the disk."""
-    slot = _slot(generation)
-    try:
-        handle = open_file(path, os.O_WRONLY)
-        try:
-            if write_at(handle, slot, generation % 2 * _SECTOR) != len(slot):
-                raise OSError(0, "the number was written in part")
-            sync_content(handle)
-        finally:
-            os.close(handle)
-    except OSError as error:
-        raise CollectionError(
-            f"The change is stored, but {str(path)!r} could not be written ({error.strerror}), so damage to the "
-            "log might go unnoticed. Repair the disk and open the collection again."
-        ) from error
-
-
-def read_acknowledged(path: Path) -> int:
-    """Return the number of the last acknowledged change."""
-    for _ in range(_READS):
-        numbers = _numbers(path)
-        if numbers:
-            return max(numbers)
-    raise CollectionFormatError(
-        f"{str(path)!r} is damaged; without it, lost changes cannot be noticed. Restore the whole folder from a copy."
-    )
-
-
-def _numbers(path: Path) -> list[int]:
-    """Return the numbers in the slots that are intact."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError as error:
-        raise CollectionFormatError(f"{str(path)!r} is missing. Restore the whole folder from a copy.") from error
-    except OSError as error:
-        raise CollectionError(f"{str(path)!r} cannot be read ({error.strerror}). Nothing was read.") from error
-    length = _NUMBER.size + _CHECKSUM.size
-    slots = [content[start : start + length] for start in (0, _SECTOR)]
-    return [_NUMBER.unpack(slot[: _NUMBER.size])[0] for slot in slots if len(slot) == length and _is_intact(slot)]
-
-
-def _is_intact(slot: bytes) -> bool:
-    number, checksum = slot[: _NUMBER.size], slot[_NUMBER.size :]
-    return _CHECKSUM.unpack(checksum)[0] == zlib.crc32(number)
-
-
-def _slot(generation: int) -> bytes:
-    number = _NUMBER.pack(generation)
-    return number + _CHECKSUM.pack(zlib.crc32(number))
-
-
-# The log of changes: the ids that recent ones have touched, so that readers catch up without reading everything.
-
-
-class _Entries(NamedTuple):
-    """Pairs of generation and id: what changed after generation ``start`` and up to ``end``."""
-
-    start: int
-    end: int
-    pairs: list[tuple[int, int]]
-
-    @property
-    def checksum(self) -> int:
-        return sum(zlib.crc32(struct.pack("<qq", *pair)) for pair in [(self.start, self.end), *self.pairs])
-
-    @property
-    def meta(self) -> dict[str, int]:
-        return dict(zip(_META, (self.start, self.end, self.checksum), strict=True))
-
-
-#: What is said about the log of a new collection.
-EMPTY_LOG = _Entries(0, 0, []).meta
-
-
-class ChangeLog:
-    """The log in one database, read and written inside the transactions of a connection."""
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-
-    def changed_since(self, generation: int) -> list[int] | None:
-        """Return the ids that may have changed since a generation, or None if the log does not reach back that far."""
-        log = self.read()
-        if generation < log.start or generation > log.end:
-            return None
-        return sorted({item for changed_in, item in log.pairs if changed_in > generation})
-
-    def append(self, generation: int, ids: list[int]) -> None:
-        """Note what a change has touched; start a new log if the old one is full."""
-        log = self.read()
-        new = [(generation, item) for item in ids] if len(ids) <= LOG_CAPACITY else []
-        if len(log.pairs) + len(ids) <= LOG_CAPACITY:
-            log = _Entries(log.start, generation, log.pairs + new)
-        else:
-            log = _Entries(generation - 1 if new else generation, generation, new)
-            self._connection.execute("DELETE FROM changes")
-        self._connection.execute_many("INSERT INTO changes VALUES (?, ?)", new)
-        for name, value in log.meta.items():
-            self._connection.set_meta(name, value)
-
-    def read(self) -> _Entries:
-        """Return the log, or refuse a damaged one."""
-        start, end, total = (self._connection.meta(name) for name in _META)
-        query = f"SELECT generation, id FROM changes LIMIT {LOG_CAPACITY + 1}"
-        log = _Entries(start, end, self._connection.execute(query).fetchall())
-        try:
-            intact = log.checksum == total and end == self._connection.meta("generation")
-        except (TypeError, struct.error):
-            intact = False
-        if not intact:
-            raise CollectionFormatError(
-                f"The log of changes in {str(self._connection.path)!r} does not match its checksum: the file is "
-                "damaged. Restore it from a copy."
-            )
-        return log
 
 
 class Store:
@@ -168,7 +48,7 @@ class Store:
 
     def __init__(self, path: Path, *, writable: bool) -> None:
         self.path = path
-        self._counter = path.with_name(FILE_NAME)
+        self._counter = path.with_name(COUNTER)
         # What the current transaction has done: ids to log, and what changes in chunks.
         self._changed: list[int] = []
         self._leaving: list[int] = []
@@ -180,7 +60,7 @@ class Store:
     @staticmethod
     def create(path: Path, model: str, n_bits: int, more_meta: dict[str, str | int]) -> None:
         """Make a new, empty file and the counter of its changes; ``more_meta`` are some of ``DEFAULT_META``."""
-        create_counter(path.with_name(FILE_NAME))
+        create_counter(path.with_name(COUNTER))
         numbers = {"generation": 0, "n_items": 0, "checksum_sum": 0, "n_bits": n_bits}
         meta = {"format": FORMAT} | DEFAULT_META | more_meta | numbers | {"model": model} | EMPTY_LOG
         meta |= Chunks.no_chunks(_column_names(read_fields(str(meta["fields"]))))
@@ -451,3 +331,126 @@ def _column_names(fields: Fields) -> list[str]:
 def _portions(rows: Iterator[Row]) -> Iterator[list[Row]]:
     while portion := list(islice(rows, 10_000)):
         yield portion
+
+
+class _Entries(NamedTuple):
+    """Pairs of generation and id: what changed after generation ``start`` and up to ``end``."""
+
+    start: int
+    end: int
+    pairs: list[tuple[int, int]]
+
+    @property
+    def checksum(self) -> int:
+        return sum(zlib.crc32(struct.pack("<qq", *pair)) for pair in [(self.start, self.end), *self.pairs])
+
+    @property
+    def meta(self) -> dict[str, int]:
+        return dict(zip(_LOG_META, (self.start, self.end, self.checksum), strict=True))
+
+
+#: What is said about the log of a new collection.
+EMPTY_LOG = _Entries(0, 0, []).meta
+
+
+class ChangeLog:
+    """The log in one database, read and written inside the transactions of a connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def changed_since(self, generation: int) -> list[int] | None:
+        """Return the ids that may have changed since a generation, or None if the log does not reach back that far."""
+        log = self.read()
+        if generation < log.start or generation > log.end:
+            return None
+        return sorted({item for changed_in, item in log.pairs if changed_in > generation})
+
+    def append(self, generation: int, ids: list[int]) -> None:
+        """Note what a change has touched; start a new log if the old one is full."""
+        log = self.read()
+        new = [(generation, item) for item in ids] if len(ids) <= LOG_CAPACITY else []
+        if len(log.pairs) + len(ids) <= LOG_CAPACITY:
+            log = _Entries(log.start, generation, log.pairs + new)
+        else:
+            log = _Entries(generation - 1 if new else generation, generation, new)
+            self._connection.execute("DELETE FROM changes")
+        self._connection.execute_many("INSERT INTO changes VALUES (?, ?)", new)
+        for name, value in log.meta.items():
+            self._connection.set_meta(name, value)
+
+    def read(self) -> _Entries:
+        """Return the log, or refuse a damaged one."""
+        start, end, total = (self._connection.meta(name) for name in _LOG_META)
+        query = f"SELECT generation, id FROM changes LIMIT {LOG_CAPACITY + 1}"
+        log = _Entries(start, end, self._connection.execute(query).fetchall())
+        try:
+            intact = log.checksum == total and end == self._connection.meta("generation")
+        except (TypeError, struct.error):
+            intact = False
+        if not intact:
+            raise CollectionFormatError(
+                f"The log of changes in {str(self._connection.path)!r} does not match its checksum: the file is "
+                "damaged. Restore it from a copy."
+            )
+        return log
+
+
+def create_counter(path: Path) -> None:
+    """Make the file of a new collection, whose first state is number 0."""
+    with path.open("xb") as file:
+        file.write(2 * _slot(0).ljust(_SECTOR, b"\0"))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def acknowledge(path: Path, generation: int) -> None:
+    """Write the number of a committed change to the disk."""
+    slot = _slot(generation)
+    try:
+        handle = open_file(path, os.O_WRONLY)
+        try:
+            if write_at(handle, slot, generation % 2 * _SECTOR) != len(slot):
+                raise OSError(0, "the number was written in part")
+            sync_content(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise CollectionError(
+            f"The change is stored, but {str(path)!r} could not be written ({error.strerror}), so damage to the "
+            "log might go unnoticed. Repair the disk and open the collection again."
+        ) from error
+
+
+def read_acknowledged(path: Path) -> int:
+    """Return the number of the last acknowledged change."""
+    for _ in range(_READS):
+        numbers = _numbers(path)
+        if numbers:
+            return max(numbers)
+    raise CollectionFormatError(
+        f"{str(path)!r} is damaged; without it, lost changes cannot be noticed. Restore the whole folder from a copy."
+    )
+
+
+def _numbers(path: Path) -> list[int]:
+    """Return the numbers in the slots that are intact."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError as error:
+        raise CollectionFormatError(f"{str(path)!r} is missing. Restore the whole folder from a copy.") from error
+    except OSError as error:
+        raise CollectionError(f"{str(path)!r} cannot be read ({error.strerror}). Nothing was read.") from error
+    length = _NUMBER.size + _CHECKSUM.size
+    slots = [content[start : start + length] for start in (0, _SECTOR)]
+    return [_NUMBER.unpack(slot[: _NUMBER.size])[0] for slot in slots if len(slot) == length and _is_intact(slot)]
+
+
+def _is_intact(slot: bytes) -> bool:
+    number, checksum = slot[: _NUMBER.size], slot[_NUMBER.size :]
+    return _CHECKSUM.unpack(checksum)[0] == zlib.crc32(number)
+
+
+def _slot(generation: int) -> bytes:
+    number = _NUMBER.pack(generation)
+    return number + _CHECKSUM.pack(zlib.crc32(number))

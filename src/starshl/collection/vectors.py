@@ -14,7 +14,7 @@ import struct
 import warnings
 import weakref
 import zlib
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,7 @@ import numpy as np
 from scipy import sparse
 
 from .._common.platform import map_file, open_file, sync_folder, write_at
+from .._common.threads import tiles
 from .._common.validation import SamplesLike, check_choice
 from ..exceptions import CollectionError, CollectionFormatError
 from ..hashers.base import BaseHasher
@@ -36,7 +37,8 @@ Result = TypeVar("Result")
 FIRST_FILE = "vectors-0.bin"
 _NAME = re.compile(r"vectors-[0-9]{1,19}\.bin")
 _ID = struct.Struct("<q")
-_RECORDS_AT_ONCE = 4096  # compared with others
+#: Vectors that are in memory together: 32 MB if a vector has 2,000 float32 numbers.
+ITEMS_AT_ONCE = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,37 +72,6 @@ class RecordLayout:
     def unpack(self, records: np.ndarray) -> np.ndarray:
         """Return records as rows of float64."""
         return records["values"].astype(np.float64) * records["scale"][:, None]
-
-
-def dense_rows(X: SamplesLike, n_columns: int) -> np.ndarray:
-    """Return samples as a matrix of float64 whose rows can be stored, or say what to do."""
-    if hasattr(X, "toarray"):
-        raise ValueError(
-            "X is sparse, and this collection keeps vectors, which are dense. Pass X.toarray(), or make a collection "
-            "that keeps none."
-        )
-    try:
-        rows = np.asarray(X, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"X does not hold numbers only ({error}), and this collection keeps vectors. Make a collection that keeps "
-            "none, or turn the samples into vectors first."
-        ) from error
-    if rows.ndim != 2 or rows.shape[1] != n_columns:
-        raise ValueError(
-            f"X has shape {rows.shape}; this collection keeps vectors of {n_columns} numbers, so it must be "
-            f"(n_items, {n_columns})."
-        )
-    if not np.isfinite(rows).all():
-        raise ValueError("X holds NaN or infinity; only finite numbers can be kept. Impute or drop those rows.")
-    return rows
-
-
-def called_with_vectors(method: Callable[[np.ndarray], Result], vectors: np.ndarray) -> Result:
-    """Return what a method of a hasher gives for kept vectors, which have the order of its columns, not their names."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
-        return method(vectors)
 
 
 def _power_of_two(largest: np.ndarray) -> np.ndarray:
@@ -171,9 +142,9 @@ class VectorFile:
         self.check_length(n_records)
         mapped, width = self._mapping(n_records), self.layout.dtype.itemsize
         found = {}
-        for start in range(0, n_records, _RECORDS_AT_ONCE):
-            content = mapped[start : min(start + _RECORDS_AT_ONCE, n_records)].tobytes()
-            for position, offset in enumerate(range(0, len(content), width), start):
+        for part in tiles(n_records, ITEMS_AT_ONCE):
+            content = mapped[part].tobytes()
+            for position, offset in enumerate(range(0, len(content), width), part.start):
                 record = content[offset : offset + width]
                 if record in wanted:
                     found[position] = record
@@ -213,6 +184,12 @@ class VectorFile:
             f"The vector of item {item} in {str(self._path)!r} does not match its checksum: the file is damaged. "
             "Restore the whole folder from a copy."
         )
+
+
+def batches(ids: list[int]) -> Iterator[list[int]]:
+    """Yield ids in portions whose vectors fit in memory."""
+    for part in tiles(len(ids), ITEMS_AT_ONCE):
+        yield ids[part]
 
 
 def checksums(ids: Sequence[int], records: np.ndarray) -> list[int]:
@@ -272,12 +249,43 @@ def trim(path: Path, layout: RecordLayout, n_records: int) -> None:
         os.truncate(path, length)
 
 
-# Rows of a table hold more than numbers: a collection keeps what the steps of its hasher make of them.
-
-
 def kept_rows(hasher: BaseHasher, X: SamplesLike, n_columns: int) -> np.ndarray:
-    """Return what is kept of rows, or compared with what is kept: a matrix of float64."""
+    """Return what is kept of rows, or compared with what is kept: a matrix of float64.
+
+    Rows of a table hold more than numbers; a collection keeps what the steps of its hasher make of them.
+    """
     if not takes_cells(hasher) or vector_hasher(hasher, X) is not hasher:
         return dense_rows(X, n_columns)
     rows = cast(PreparedHasher, hasher).prepare(X)
     return dense_rows(rows.toarray() if sparse.issparse(rows) else rows, n_columns)
+
+
+def dense_rows(X: SamplesLike, n_columns: int) -> np.ndarray:
+    """Return samples as a matrix of float64 whose rows can be stored, or say what to do."""
+    if hasattr(X, "toarray"):
+        raise ValueError(
+            "X is sparse, and this collection keeps vectors, which are dense. Pass X.toarray(), or make a collection "
+            "that keeps none."
+        )
+    try:
+        rows = np.asarray(X, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"X does not hold numbers only ({error}), and this collection keeps vectors. Make a collection that keeps "
+            "none, or turn the samples into vectors first."
+        ) from error
+    if rows.ndim != 2 or rows.shape[1] != n_columns:
+        raise ValueError(
+            f"X has shape {rows.shape}; this collection keeps vectors of {n_columns} numbers, so it must be "
+            f"(n_items, {n_columns})."
+        )
+    if not np.isfinite(rows).all():
+        raise ValueError("X holds NaN or infinity; only finite numbers can be kept. Impute or drop those rows.")
+    return rows
+
+
+def called_with_vectors(method: Callable[[np.ndarray], Result], vectors: np.ndarray) -> Result:
+    """Return what a method of a hasher gives for kept vectors, which have the order of its columns, not their names."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        return method(vectors)

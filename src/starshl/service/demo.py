@@ -8,7 +8,7 @@ import numpy as np
 from scipy.ndimage import zoom
 from sklearn.datasets import load_digits
 
-from ..collection.collection import appearing_collection
+from ..collection.collection import atomic_collection
 from ..evaluation.reports.html import encode_png
 from ..hashers.base import BaseHasher
 from ..hashers.hybrid import HybridHasher
@@ -38,7 +38,7 @@ def _fill(
     metadata = [{"page": place // 100} | ({} if y is None else {"digit": int(y[place])}) for place in range(len(X))]
     fields = {"page": int} | ({} if y is None else {"digit": int})
     previews = [_preview(row.reshape(_SIDE, _SIDE)) for row in X]
-    with appearing_collection(folder, hasher, vectors="int8", fields=fields, kind="pictures") as collection:
+    with atomic_collection(folder, hasher, vectors="int8", fields=fields, kind="pictures") as collection:
         collection.add(X, labels=labels, metadata=metadata, previews=previews)  # type: ignore[arg-type]  # None
 
 

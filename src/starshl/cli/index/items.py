@@ -101,7 +101,7 @@ def build(
 
     Columns that the model does not use become metadata, and those that --metadata names.
     """
-    from ...collection.collection import appearing_collection
+    from ...collection.collection import atomic_collection
 
     check_new_folder(folder)
     fields = parsed_fields(field)
@@ -109,7 +109,7 @@ def build(
     options = RowOptions(labels, no_labels, vectors, ids, references, split_names(drop), decimal=decimal)
     table = keep_features(read_rows(input, options, hasher, as_items=True), metadata)
     codes = encode_items(hasher, table, progress)
-    with appearing_collection(folder, hasher, vectors=keep, fields=fields) as collection, busy("storing", progress):
+    with atomic_collection(folder, hasher, vectors=keep, fields=fields) as collection, busy("storing", progress):
         store_items(collection, table, codes)
         answer: dict[str, Any] = {"folder": str(folder), "items": len(collection), "bits": collection.n_bits}
     answer |= {"vectors": feature_columns(table), "labels": table.label_column, "kept": keep}

@@ -22,7 +22,7 @@ from ...evaluation.hasher_choice import choose_hasher
 from ...hashers.base import BaseHasher
 from ...hashers.baselines.lsh import LSHash
 from ...hashers.fitting import codes_of_vectors
-from ..collection import Collection, appearing_collection
+from ..collection import Collection, atomic_collection
 
 _FEWEST = 20  # items to learn from
 _SHOWN = 5  # classes named in a sentence
@@ -92,7 +92,7 @@ def fill_collection(
     codes = codes_of_vectors(learned.hasher, X, learned.taught_by)
     columns = {"ids": ids, "metadata": metadata, "references": references, "previews": previews}
     given = None if labels is None else as_label_array(labels)
-    with appearing_collection(folder, learned.hasher, vectors=_KEPT, embedder=embedder, title=title) as collection:
+    with atomic_collection(folder, learned.hasher, vectors=_KEPT, embedder=embedder, title=title) as collection:
         for portion in tiles(len(X), _PORTION):
             part: dict[str, Any] = {name: None if all_ is None else all_[portion] for name, all_ in columns.items()}  # type: ignore[index]
             collection.add(
@@ -129,7 +129,7 @@ def add_new(
     again: bool = False,
     sure: bool = False,
 ) -> Added:
-    """Store items, with the next free ids, that :meth:`starshl.Collection.find_same` does not find; ``again``, all.
+    """Store items, with the next free ids, of which the collection has no duplicates; ``again``, all of them.
 
     If neither vectors nor previews are kept, items that look the same may differ. Unless the caller is ``sure`` that
     they do not, these are stored, too.
@@ -140,7 +140,7 @@ def add_new(
     is_new = np.ones(n_items, np.bool_)
     look_present = False
     if not again:
-        same = collection.find_same(X, codes=codes, **columns)
+        same = collection.find_duplicates(X, codes=codes, **columns)
         found = np.array([item is not None for item in same], np.bool_)
         if sure or collection.vector_dtype is not None or previews is not None:
             is_new = ~found

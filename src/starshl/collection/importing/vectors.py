@@ -23,7 +23,7 @@ from ...evaluation.hasher_choice import choose_hasher
 from ...hashers.base import BaseHasher
 from ...hashers.fitting import at_length, codes_of_vectors
 from ...index.base import check_ids
-from ..collection import appearing_collection
+from ..collection import atomic_collection
 from ..items import label_texts, reference_texts
 from .building import check_new, fill_collection, learn_hasher
 from .summary import ImportSummary
@@ -138,7 +138,7 @@ def binarize(
     chosen = choice.hasher if is_settled else at_length(choice.hasher, comparison.n_bits)
     fitted = _fit(chosen, X, labels, feature_names)
     codes = codes_of_vectors(fitted, X, labels)
-    with appearing_collection(collection, fitted) as made:
+    with atomic_collection(collection, fitted) as made:
         # The codes of labels follow from the labels, which are stored.
         made.add(codes=codes, labels=labels, ids=ids, metadata=metadata, references=references)
         write_atomically(made.folder / "comparison.md", comparison.page().encode())

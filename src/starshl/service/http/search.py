@@ -13,7 +13,7 @@ from fastapi.responses import Response
 from ..._common.labels import Label
 from ..._common.strict_json import parse_json
 from ...client.answers import Prediction, Written
-from ...collection.folder import unknown_texts, unknown_texts_note
+from ...collection.embedding import unknown_texts, unknown_texts_note
 from ...collection.items import label_from_text
 from ...collection.previews import PREVIEW_TYPES, Preview
 from ...data.features.picture_files import MEDIA_TYPES
