@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from string import Formatter
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 PYTHON_NAMES: Mapping[str, str] = MappingProxyType({})
 """How Python calls parameters and operations: by their own names."""
 
 
 class _Worded(Exception):
-    """What :class:`InputError` and :class:`InputWarning` share: texts with fields, which each surface words itself."""
+    """What errors about input and about files share: texts with fields, which each surface words itself."""
 
     def __init__(
         self,
@@ -115,12 +116,79 @@ class InputWarning(_Worded, UserWarning):
     """Input that can be used, but probably not as it was meant; its texts are those of an :class:`InputError`."""
 
 
+class _FormatError(_Worded, ValueError):
+    """What errors about the contents of files share; their texts are those of an :class:`InputError`.
+
+    The field ``file`` is what the texts call the file.
+    """
+
+    _kind: ClassVar[str]
+    _advice: ClassVar[str]
+
+    @classmethod
+    def damaged(cls, finding: str, file: str | os.PathLike[str] | None = None) -> Self:
+        """Return the error of a file that was read, given what is wrong with it: "it lacks its entry 'model'"."""
+        name = f"The {cls._kind}" if file is None else repr(os.fspath(file))
+        return cls("{file} is damaged: {finding}", advice=cls._advice, file=name, finding=finding)
+
+    @classmethod
+    def unreadable(cls, file: str | os.PathLike[str], reason: str) -> Self:
+        """Return the error of a file that may be of another kind."""
+        return cls(
+            "{file} is not a readable {kind} ({reason}): it is truncated, damaged or of another kind",
+            advice=cls._advice,
+            file=repr(os.fspath(file)),
+            kind=cls._kind,
+            reason=reason,
+        )
+
+    @classmethod
+    def of_format(cls, file: str | os.PathLike[str], given: int, known: int) -> Self:
+        """Return the error of a file of another format than the known one."""
+        return cls(
+            "{file} has format {given}",
+            "this version of starshl reads format {known}",
+            "Install a newer starshl." if given > known else cls._advice,
+            file=repr(os.fspath(file)),
+            given=given,
+            known=known,
+        )
+
+    def about(self, name: str) -> Self:
+        """Return the same error for somebody who knows the file by another name, such as "The body"."""
+        return type(self)(*self.args[:3], **(self.fields | {"file": name}))
+
+
+class BundleFormatError(_FormatError):
+    """A model file is damaged, of a newer format, or not a model file at all."""
+
+    _kind = "model file"
+    _advice = "Save the model again, or fetch a fresh copy."
+
+
+class CollectionFormatError(_FormatError):
+    """A collection's file is damaged, of a newer format, or not a collection at all."""
+
+    _kind = "collection"
+    _advice = "Restore its whole folder from a copy."
+
+
+class IndexFormatError(_FormatError):
+    """An index file is damaged, of a newer format, or not an index file at all."""
+
+    _kind = "index file"
+    _advice = "Save the index again, or fetch a fresh copy."
+
+
+class RecordFormatError(_FormatError):
+    """A folder or file of run records is damaged, of another format, or not a record at all."""
+
+    _kind = "run record"
+    _advice = "Delete it to have the run repeated."
+
+
 class AdapterError(RuntimeError):
     """Another system (a database, a file of another program) failed or refused."""
-
-
-class BundleFormatError(ValueError):
-    """A model file is damaged, of a newer format, or not a model file at all."""
 
 
 class ClusterError(ConnectionError):
@@ -129,19 +197,6 @@ class ClusterError(ConnectionError):
 
 class CollectionError(RuntimeError):
     """A collection cannot be changed or opened: another writer, a full disk, no permission."""
-
-
-class CollectionFormatError(ValueError):
-    """A collection's file is damaged, of a newer format, or not a collection at all."""
-
-    @classmethod
-    def damaged(cls, finding: str) -> Self:
-        """Return the error of a finding, such as "'items.sqlite' lacks its entry 'model'", with what to do about it."""
-        return cls(f"{finding}: the collection is damaged. Restore it from a copy.")
-
-
-class IndexFormatError(ValueError):
-    """An index file is damaged, of a newer format, or not an index file at all."""
 
 
 class MissingExtraError(ImportError):
@@ -166,10 +221,6 @@ class ChecksumError(ValueError):
 
 class PictureError(ValueError):
     """A picture is broken, of another kind, too small or too large."""
-
-
-class RecordFormatError(ValueError):
-    """A folder or file of run records is damaged, of another format, or not a record at all."""
 
 
 class SpaceMismatchError(ValueError):

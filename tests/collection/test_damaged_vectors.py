@@ -109,7 +109,7 @@ def test_a_damaged_vector_is_refused_whenever_it_would_be_read(kept, rows, kind)
             lambda: collection.replace_hasher(LSHash(24, random_state=1).fit(rows)),
             lambda: (collection.remove([3]), collection.compact()),
         ):
-            with pytest.raises(CollectionFormatError, match=r"vector of item 7 .* does not match its checksum"):
+            with pytest.raises(CollectionFormatError, match=r"vector of item 7 does not match its checksum"):
                 read()
         assert len(collection.search(rows[:1], k=10, rescore=False)[0]) == 10
         assert (collection.vectors([8]) == collection.vectors([8])).all()

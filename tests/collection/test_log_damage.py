@@ -211,7 +211,7 @@ def test_deep_metadata_of_a_crafted_file_is_refused(folder):
         row = change.store.rows([3])[0]
         change.store.put([row._replace(reference=None, metadata='{"a":' + "[" * 100_000 + "]" * 100_000 + "}")])
     with Collection(folder, read_only=True) as collection:
-        with pytest.raises(CollectionFormatError, match="The metadata of item 3"):
+        with pytest.raises(CollectionFormatError, match="metadata of item 3"):
             collection.get([3])
         with pytest.raises((CollectionFormatError, CollectionError)):
             collection.search(items=[1], where={"label": 0})

@@ -158,7 +158,7 @@ def test_a_disk_that_is_full_at_creation_is_told_and_nothing_is_left(tmp_path, h
     ("found", "message"),
     [
         (2, r"format 2; .*Install a newer starshl"),
-        (0, r"format 0; .*The file is damaged"),
+        (0, r"format 0; .*Restore"),
         (-1, "format -1"),
     ],
 )

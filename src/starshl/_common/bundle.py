@@ -10,7 +10,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
@@ -37,10 +37,7 @@ def read_bundle(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str,
     path = Path(path)
     header, checksum, arrays = _read(path, with_arrays=True)
     if checksum != _digest(header, arrays):
-        raise BundleFormatError(
-            f"The contents of {str(path)!r} do not match their checksum: the file was damaged or edited "
-            "after it was saved. Save the model again or fetch a fresh copy."
-        )
+        raise BundleFormatError.damaged("its contents do not match their checksum", path)
     return header, arrays
 
 
@@ -62,27 +59,30 @@ def _read(path: Path, *, with_arrays: bool) -> tuple[dict[str, Any], str, dict[s
     except BundleFormatError:
         raise
     except Exception as error:  # a file that anyone may have written can fail anywhere in a reader
-        raise BundleFormatError(_not_a_model(path, error)) from error
+        raise _not_a_model(path, error) from error
 
 
-def _not_a_model(path: Path, error: Exception) -> str:
+def _not_a_model(path: Path, error: Exception) -> BundleFormatError:
     """Say what the file seems to be; what safetensors says of it is about bytes, not about files."""
     kind = file_kind(path)
     if kind is None:
-        reason = f" ({error})" if isinstance(error, ValueError) else ""  # said here, about a header that was read
-        return (
-            f"{str(path)!r} is not a readable model file{reason}: it is truncated, damaged or of another kind. Save "
-            "the model again, or fetch a fresh copy."
-        )
-    return f"{str(path)!r} is not a readable model file: it seems to be {kind}. Give a file that a fitted model saved."
+        is_ours = isinstance(error, ValueError)  # said below, about a header that was read
+        return BundleFormatError.unreadable(path, str(error) if is_ours else "its bytes are not those of one")
+    return BundleFormatError(
+        "{file} is not a readable model file: it seems to be {kind}",
+        advice="Give a file that a fitted model saved.",
+        file=repr(str(path)),
+        kind=kind,
+    )
 
 
 def _parse_header(text: str | None, path: Path) -> tuple[dict[str, Any], str]:
     """Return the header and the checksum that it announces."""
     if text is None:
         raise BundleFormatError(
-            f"{str(path)!r} is a safetensors file, but not one that starshl wrote. "
-            "Open it with the program that made it."
+            "{file} is a safetensors file, but not one that starshl wrote",
+            advice="Open it with the program that made it.",
+            file=repr(str(path)),
         )
     sealed = parse_json(text)
     if not isinstance(sealed, dict) or sealed.keys() != {"header", "sha256"}:
@@ -93,9 +93,7 @@ def _parse_header(text: str | None, path: Path) -> tuple[dict[str, Any], str]:
     if type(number) is not int or number < 1 or not isinstance(checksum, str):
         raise ValueError("its header has no format number, or it has no checksum")
     if number > FORMAT:
-        raise BundleFormatError(
-            f"{str(path)!r} has format {number}; this version of starshl reads up to {FORMAT}. Install a newer starshl."
-        )
+        raise BundleFormatError.of_format(path, number, FORMAT)
     return header, checksum
 
 
@@ -161,12 +159,12 @@ def pack_values(values: Mapping[str, Any], prefix: str = "") -> tuple[dict[str, 
 def unpack_values(plain: Any, arrays: Mapping[str, np.ndarray], prefix: str = "") -> dict[str, Any]:
     """Undo :func:`pack_values`; anything that function does not write is a damaged file."""
     try:
-        _check_text_size(plain, arrays, BundleFormatError)
+        _check_text_size(plain, arrays, BundleFormatError.damaged)
         return {name: _unpack_one(prefix + name, spec, arrays) for name, spec in plain.items()}
     except BundleFormatError:
         raise
     except Exception as error:
-        raise BundleFormatError(f"The model file is damaged where it holds its values ({error!r}).") from error
+        raise BundleFormatError.damaged(f"its values cannot be read ({error!r})") from error
 
 
 def _pack_one(name: str, key: str, value: Any, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
@@ -232,14 +230,14 @@ def _unpack_one(key: str, spec: dict[str, Any], arrays: Mapping[str, np.ndarray]
         return _object_array(items) if kind == "objects" else tuple(items) if kind == "tuple" else items
     if kind == "object" and spec["class"] in _PACKABLE:
         return _PACKABLE[spec["class"]]._unpack(unpack_values(spec["values"], arrays, key + "."))
-    raise BundleFormatError(f"The model file holds {key} as {kind!r}, a kind this version does not know.")
+    raise BundleFormatError.damaged(f"it holds {key} as {kind!r}, a kind that this version does not know")
 
 
 def _unpack_scalar(value: Any) -> Any:
     if isinstance(value, dict) and list(value) == ["float"] and value["float"] in _NON_FINITE:
         return float(value["float"])
     if not isinstance(value, _SCALARS):
-        raise BundleFormatError(f"The model file holds a {type(value).__name__} where a single value belongs.")
+        raise BundleFormatError.damaged(f"it holds a {type(value).__name__} where a single value belongs")
     return value
 
 
@@ -247,7 +245,7 @@ def _unpack_array(key: str, spec: dict[str, Any], arrays: Mapping[str, np.ndarra
     dtype = _dtype_of(key, spec, _NUMERIC_DTYPES)
     array = arrays[key]
     if dtype.newbyteorder("<") != array.dtype:
-        raise BundleFormatError(f"The model file announces {key} as {dtype} but holds {array.dtype}.")
+        raise BundleFormatError.damaged(f"it announces {key} as {dtype}, but holds {array.dtype}")
     return array.astype(dtype, copy=False)
 
 
@@ -255,7 +253,7 @@ def _unpack_bytes(key: str, spec: dict[str, Any], arrays: Mapping[str, np.ndarra
     dtype, shape = _dtype_of(key, spec, _BYTES_DTYPES), _shape_of(key, spec)
     content = _byte_array(key, arrays)
     if math.prod(shape) * dtype.itemsize != len(content):
-        raise BundleFormatError(f"The model file announces {key} as {spec['dtype']} x {shape}, but holds another size.")
+        raise BundleFormatError.damaged(f"it announces {key} as {spec['dtype']} x {shape}, but holds another size")
     return np.frombuffer(content, dtype=dtype, count=math.prod(shape)).reshape(shape).copy()
 
 
@@ -263,20 +261,18 @@ def _unpack_text(key: str, spec: dict[str, Any], arrays: Mapping[str, np.ndarray
     dtype, shape = _dtype_of(key, spec, _TEXT_DTYPES), _shape_of(key, spec)
     content, ends = _byte_array(key + ".utf8", arrays), arrays[key + ".ends"]
     if ends.dtype != np.int64 or ends.shape != (math.prod(shape),):
-        raise BundleFormatError(
-            f"The model file announces {key} with shape {shape}, but holds another number of items."
-        )
+        raise BundleFormatError.damaged(f"it announces {key} with shape {shape}, but holds another number of items")
     bounds = np.concatenate([[0], ends])
     # Compared, not subtracted: a difference of crafted ends can overflow.
     if np.any(bounds[1:] < bounds[:-1]) or bounds[-1] != len(content):
-        raise BundleFormatError(f"The text of {key} in the model file is damaged: its items do not follow each other.")
+        raise BundleFormatError.damaged(f"the items in the text of {key} do not follow each other")
     items = [content[start:end].decode() for start, end in pairwise(bounds.tolist())]
     if dtype.kind == "U" and 4 * max(map(len, items), default=0) > dtype.itemsize:
-        raise BundleFormatError(f"The model file announces {key} as {dtype}, but holds longer text.")
+        raise BundleFormatError.damaged(f"it announces {key} as {dtype}, but holds longer text")
     return _object_array(items).reshape(shape).astype(dtype)
 
 
-def _check_text_size(plain: Any, arrays: Mapping[str, np.ndarray], error: type[Exception]) -> None:
+def _check_text_size(plain: Any, arrays: Mapping[str, np.ndarray], error: Callable[[str], Exception]) -> None:
     """Refuse text of a fixed width that takes far more memory than its letters."""
     needed = 0
     for spec in plain.values():
@@ -293,21 +289,21 @@ def _check_text_size(plain: Any, arrays: Mapping[str, np.ndarray], error: type[E
 def _dtype_of(key: str, spec: dict[str, Any], allowed: re.Pattern[str]) -> np.dtype:
     text = spec["dtype"]
     if not isinstance(text, str) or not allowed.fullmatch(text):
-        raise BundleFormatError(f"The model file announces {key} as {text!r}, which does not go with its kind.")
+        raise BundleFormatError.damaged(f"it announces {key} as {text!r}, which does not go with its kind")
     return np.dtype(text)
 
 
 def _shape_of(key: str, spec: dict[str, Any]) -> tuple[int, ...]:
     shape = spec["shape"]
     if not isinstance(shape, list) or len(shape) > _MAX_AXES or not all(type(n) is int and n >= 0 for n in shape):
-        raise BundleFormatError(f"The model file announces {key} with shape {str(shape)[:60]}, which is not a shape.")
+        raise BundleFormatError.damaged(f"it announces {key} with shape {str(shape)[:60]}, which is not a shape")
     return tuple(shape)
 
 
 def _byte_array(key: str, arrays: Mapping[str, np.ndarray]) -> bytes:
     array = arrays[key]
     if array.dtype != np.uint8 or array.ndim != 1:
-        raise BundleFormatError(f"The model file holds {key} as {array.dtype}; it must be a row of bytes.")
+        raise BundleFormatError.damaged(f"it holds {key} as {array.dtype}, which is not a row of bytes")
     return array.tobytes()
 
 

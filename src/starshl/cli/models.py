@@ -198,10 +198,7 @@ def describe_model(path: Path) -> dict[str, Any]:
             ],
         }
     except (KeyError, TypeError, AttributeError) as error:
-        raise BundleFormatError(
-            f"{str(path)!r} is a starshl file, but not a complete model ({error!r}). "
-            "Save the model again or fetch a fresh copy."
-        ) from error
+        raise BundleFormatError.damaged(f"it does not hold a complete model ({error!r})", path) from error
 
 
 def _classes(fitted: dict[str, Any], arrays: dict[str, np.ndarray], prefix: str) -> list[Any]:

@@ -205,7 +205,9 @@ class Codebook:
             raise FileNotFoundError(f"There is no codebook at {os.fspath(path)!r}.")
         header, arrays = read_bundle(path)
         if "codebook" not in header:
-            raise BundleFormatError(f"{os.fspath(path)!r} does not hold a codebook. Read models with starshl.load.")
+            raise BundleFormatError(
+                "{file} does not hold a codebook", advice="Read models with starshl.load.", file=repr(os.fspath(path))
+            )
         return cls._unpack(unpack_values(header["codebook"], arrays, _PREFIX))
 
     def _pack(self) -> dict[str, Any]:
@@ -216,7 +218,7 @@ class Codebook:
         try:
             return cls(**values)
         except (KeyError, TypeError, ValueError) as error:
-            raise BundleFormatError(f"The codebook in the file is damaged: {error}") from error
+            raise BundleFormatError.damaged(f"its codebook cannot be rebuilt ({error})") from error
 
     def _what_to_do(self, unknown: list[Any]) -> str:
         state = (

@@ -217,10 +217,10 @@ class Chunks:
         chunks = [_split(content, n_items) for n_items, _, content in self._checked_codes(query)]
         ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in chunks)])
         if len(ids) != self._connection.meta("n_items") or np.any(ids[1:] <= ids[:-1]):
-            raise self._damaged(f"holds the codes of {len(ids)} items where others were written")
+            raise self._damaged(f"it holds the codes of {len(ids)} items where others were written")
         filled = [packed for _, packed in chunks if len(packed)]
         if len({packed.shape[1] for packed in filled}) > 1:
-            raise self._damaged("holds codes of several lengths")
+            raise self._damaged("it holds codes of several lengths")
         return ids, np.concatenate(filled) if filled else np.empty((0, 0), np.uint8)
 
     def read_column(self, name: str, cache: ColumnCache) -> list[Column]:
@@ -232,7 +232,7 @@ class Chunks:
         for first, generation, checksum, content in self._connection.execute(query, [name]):
             if last is not None and first <= last:
                 # As with codes: damaged pages could yield the same chunks forever.
-                raise self._damaged(f"holds the chunk {first} of {name!r} after the chunk {last}")
+                raise self._damaged(f"it holds the chunk {first} of {name!r} after the chunk {last}")
             entry = known.get(first)
             if entry is None or entry[:2] != (generation, checksum):
                 entry = generation, checksum, self._column(name, first, generation, checksum, content)
@@ -323,10 +323,10 @@ class Chunks:
                 "SELECT generation, checksum FROM column_chunks WHERE name = ? AND first = ?", [name, first]
             ).fetchone()
             if record is None:
-                raise self._damaged(f"has lost a chunk of {name!r}")
+                raise self._damaged(f"it has lost a chunk of {name!r}")
             columns[name] = self._column(name, first, *record).to_list()
             if len(columns[name]) != n_items:
-                raise self._damaged(f"holds {len(columns[name])} values of {name!r} for {n_items} items")
+                raise self._damaged(f"it holds {len(columns[name])} values of {name!r} for {n_items} items")
             self._add_to_total(name, -record[1])
         self._add_to_total(_CODES, -checksum)
         self._connection.execute("DELETE FROM chunks WHERE first = ?", [first])
@@ -341,10 +341,10 @@ class Chunks:
         for first, n_items, generation, checksum, content in self._connection.execute(query, parameters):
             if last is not None and first <= last:
                 # Damaged pages that point to each other could otherwise yield the same chunks forever.
-                raise self._damaged(f"holds the chunk {first} after the chunk {last}")
+                raise self._damaged(f"it holds the chunk {first} after the chunk {last}")
             name = _codes(n_items)
             if not _is_intact(name, first, generation, checksum, content) or not _fits(n_items, content):
-                raise self._damaged(f"holds codes from item {first} on that do not match their checksum")
+                raise self._damaged(f"it holds codes from item {first} on that do not match their checksum")
             last, total = first, None if total is None else total + checksum
             yield n_items, checksum, content
         if total is not None:
@@ -360,7 +360,7 @@ class Chunks:
                 raise ValueError("it does not match its checksum")
             return Column.from_bytes(content)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise self._damaged(f"holds a chunk of {name!r} that cannot be read ({error})") from error
+            raise self._damaged(f"it holds a chunk of {name!r} that cannot be read ({error})") from error
 
     def _write_column(self, name: str, first: int, values: list[Value | None], generation: int) -> None:
         content = Column.of(values).to_bytes()
@@ -376,11 +376,10 @@ class Chunks:
 
     def _check_total(self, name: str, total: int) -> None:
         if total % SUM_MODULUS != self._connection.meta(_total_of(name)):
-            raise self._damaged(f"has lost a chunk of {name!r}, or holds one of an earlier state")
+            raise self._damaged(f"it has lost a chunk of {name!r}, or holds one of an earlier state")
 
-    def _damaged(self, what: str) -> CollectionFormatError:
-        path = str(self._connection.path)
-        return CollectionFormatError(f"{path!r} {what}: the file is damaged. Restore it from a copy.")
+    def _damaged(self, finding: str) -> CollectionFormatError:
+        return CollectionFormatError.damaged(finding, self._connection.path)
 
 
 def _split(content: bytes, n_items: int) -> tuple[np.ndarray, np.ndarray]:

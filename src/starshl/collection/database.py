@@ -132,10 +132,7 @@ def explained(path: Path, outcome: str) -> Iterator[None]:
         advice = [text for beginning, text in _ADVICE.items() if str(error).startswith(beginning)]
         raise CollectionError(" ".join([f"{str(path)!r}: {error}.", *advice, outcome])) from error
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
-        raise CollectionFormatError(
-            f"{str(path)!r} is not a readable collection ({error}): the file is damaged or of another kind. "
-            "Restore it from a copy."
-        ) from error
+        raise CollectionFormatError.unreadable(path, str(error)) from error
 
 
 class Connection:
@@ -223,9 +220,7 @@ class Connection:
     def _meta(self, name: str, kind: type[Value]) -> Value:
         row = self.execute("SELECT value FROM meta WHERE name = ?", [name]).fetchone()
         if row is None or not isinstance(row[0], kind):
-            raise CollectionFormatError(
-                f"{str(self.path)!r} lacks its entry {name!r}: the file is damaged. Restore it from a copy."
-            )
+            raise CollectionFormatError.damaged(f"it lacks its entry {name!r}", self.path)
         return row[0]
 
     def _require_sqlite(self) -> sqlite3.Connection:
@@ -292,18 +287,12 @@ class Connection:
             raise self._foreign()
         given = self.meta("format")
         if given != FORMAT:
-            advice = "Install a newer starshl." if given > FORMAT else "The file is damaged: restore it from a copy."
-            raise CollectionFormatError(
-                f"{str(self.path)!r} has format {given}; this version of starshl reads format {FORMAT}. {advice}"
-            )
+            raise CollectionFormatError.of_format(self.path, given, FORMAT)
         if schema != sorted(_SCHEMA):
             raise self._foreign()
 
     def _foreign(self) -> CollectionFormatError:
-        return CollectionFormatError(
-            f"{str(self.path)!r} does not have the tables of a collection: the file is damaged or of another kind. "
-            "Restore it from a copy."
-        )
+        return CollectionFormatError.unreadable(self.path, "it does not have the tables of a collection")
 
     @contextmanager
     def _watched(self) -> Iterator[None]:

@@ -89,11 +89,11 @@ def check_embedder_file(folder: Path, name: str) -> None:
     """Refuse the file of an embedder that is missing or was changed."""
     path = folder / name
     if not _NAME.fullmatch(name):
-        raise CollectionFormatError(f"{name!r} cannot name an embedder of {str(folder)!r}. Restore it from a copy.")
+        raise CollectionFormatError.damaged(f"{name!r} cannot be the name of its embedder", folder)
     if not path.is_file():
-        raise CollectionFormatError(f"The embedder's file {str(path)!r} is missing. Restore it from a copy.")
+        raise CollectionFormatError.damaged(f"the file of its embedder, {str(path)!r}, is missing")
     if name != content_name(path, "embedder"):
-        raise CollectionFormatError(f"The embedder's file {str(path)!r} was changed. Restore it from a copy.")
+        raise CollectionFormatError.damaged(f"the file of its embedder, {str(path)!r}, was changed")
 
 
 def check_embedder_stays(store: Store, present: BaseHasher, new: BaseHasher) -> None:

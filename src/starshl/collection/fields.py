@@ -48,9 +48,7 @@ def read_fields(text: str) -> Fields:
     try:
         return check_fields(json.loads(text))
     except (ValueError, RecursionError) as error:
-        raise CollectionFormatError(
-            f"The declared fields {text!r} cannot be read: the collection is damaged. Restore it from a copy."
-        ) from error
+        raise CollectionFormatError.damaged(f"its declared fields {text!r} cannot be read") from error
 
 
 def values_of(rows: Iterable[Row], fields: Fields) -> dict[str, list[Value | None]]:

@@ -239,9 +239,8 @@ def _compared(state: State, store: Store, name: str, conditions: Sequence[Condit
     ]
     passing = np.concatenate([np.empty(0, np.bool_), *parts])
     if len(passing) != len(state.index):
-        raise CollectionFormatError(
-            f"{str(store.path)!r} holds {len(passing)} values of {name!r} for {len(state.index)} items: the file is "
-            "damaged. Restore it from a copy."
+        raise CollectionFormatError.damaged(
+            f"it holds {len(passing)} values of {name!r} for {len(state.index)} items", store.path
         )
     return state.as_indexed(passing)
 

@@ -78,11 +78,11 @@ def load_model(folder: Path, name: str, kernels: Kernels) -> BaseHasher:
     """Load the model of that name, if it is still what was saved."""
     path = folder / name
     if not _HASHER_NAME.fullmatch(name):
-        raise CollectionFormatError(f"{name!r} cannot name a model of {str(folder)!r}. Restore it from a copy.")
+        raise CollectionFormatError.damaged(f"{name!r} cannot be the name of its model", folder)
     if not path.is_file():
-        raise CollectionFormatError(f"The model file {str(path)!r} is missing. Restore it from a copy.")
+        raise CollectionFormatError.damaged(f"its model file {str(path)!r} is missing")
     if name != content_name(path, "hasher"):
-        raise CollectionFormatError(f"The model file {str(path)!r} was changed. Restore it from a copy.")
+        raise CollectionFormatError.damaged(f"its model file {str(path)!r} was changed")
     return load(path, kernels=kernels)
 
 

@@ -108,7 +108,7 @@ def label_of(row: Row) -> str | int | bool | None:
     except (ValueError, RecursionError):
         label = None
     if not isinstance(label, str | int):
-        raise CollectionFormatError(f"The label of item {row.id} cannot be read. Restore the collection from a copy.")
+        raise CollectionFormatError.damaged(f"the label of item {row.id} cannot be read")
     return label
 
 
@@ -273,13 +273,12 @@ def metadata_of(row: Row) -> dict[str, Any]:
     try:
         metadata = json.loads(row.metadata)
     except (ValueError, RecursionError) as error:
-        raise CollectionFormatError(
-            f"The metadata of item {row.id} is not JSON that can be read ({error}). Restore the collection from a copy."
+        raise CollectionFormatError.damaged(
+            f"the metadata of item {row.id} is not JSON that can be read ({error})"
         ) from error
     if not isinstance(metadata, dict):
-        raise CollectionFormatError(
-            f"The metadata of item {row.id} is a {type(metadata).__name__}, not a dictionary. Restore the collection "
-            "from a copy."
+        raise CollectionFormatError.damaged(
+            f"the metadata of item {row.id} is a {type(metadata).__name__}, not a dictionary"
         )
     return metadata
 

@@ -46,7 +46,7 @@ def find_receipt(store: Store, key: str) -> str | None:
         return None
     checksum, text = record
     if not isinstance(text, str) or checksum != _checksum(key, text):
-        raise CollectionFormatError(f"The receipt {key!r} is damaged. Restore the collection from a copy.")
+        raise CollectionFormatError.damaged(f"its receipt {key!r} cannot be read")
     return text
 
 
@@ -76,9 +76,8 @@ def read_entries(store: Store, journal: str, after: int = 0) -> list[str]:
     for expected, (number, checksum, text) in enumerate(store.connection.execute(query, [journal, after]), after + 1):
         intact = isinstance(text, str) and checksum == _checksum(f"{journal} {expected}", text)
         if number != expected or not intact:
-            raise CollectionFormatError(
-                f"The entry {expected} of the journal {journal!r} is damaged or missing. Restore the collection from "
-                "a copy."
+            raise CollectionFormatError.damaged(
+                f"the entry {expected} of its journal {journal!r} is missing or cannot be read"
             )
         texts.append(text)
     return texts
@@ -87,7 +86,7 @@ def read_entries(store: Store, journal: str, after: int = 0) -> list[str]:
 def _next_number(store: Store, query: str, parameters: list[str]) -> int:
     last = store.connection.execute(query, parameters).fetchone()[0]
     if not isinstance(last, int | None):
-        raise CollectionFormatError(f"The number {last!r} is damaged. Restore the collection from a copy.")
+        raise CollectionFormatError.damaged(f"its last number is {last!r}")
     return (last or 0) + 1
 
 

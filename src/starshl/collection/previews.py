@@ -98,16 +98,18 @@ def verify_previews(store: Store) -> None:
         n_previews, total = n_previews + 1, (total + record[1]) % SUM_MODULUS
     stray = store.connection.execute("SELECT id FROM previews WHERE id NOT IN (SELECT id FROM items)").fetchone()
     if stray is not None:
-        raise _damaged(f"has a preview of item {stray[0]}, which it does not hold")
+        raise CollectionFormatError.damaged(f"it has a preview of item {stray[0]}, which it does not hold")
     if (n_previews, total) != (store.meta(_COUNT), store.meta(_SUM)):
-        raise _damaged(f"has {counted(n_previews, 'preview')} where {store.meta(_COUNT)} were stored")
+        raise CollectionFormatError.damaged(
+            f"it has {counted(n_previews, 'preview')} where {store.meta(_COUNT)} were stored"
+        )
 
 
 def _checked(record: tuple[int, int, bytes]) -> Preview:
     item, total, content = record
     media_type = _media_type(content) if isinstance(content, bytes) else None
     if media_type is None or total != _checksum(item, content):
-        raise _damaged(f"has a preview of item {item} that does not match its checksum")
+        raise CollectionFormatError.damaged(f"its preview of item {item} does not match its checksum")
     return Preview(content, media_type)
 
 
@@ -135,7 +137,3 @@ def _shown(preview: object) -> str:
     if isinstance(preview, bytes):
         return f"{counted(len(preview), 'byte')} beginning with {preview[:8]!r}"
     return f"of type {type(preview).__name__}"
-
-
-def _damaged(what: str) -> CollectionFormatError:
-    return CollectionFormatError(f"The collection {what}: it is damaged. Restore it from a copy.")

@@ -52,9 +52,8 @@ class State:
         hasher = load_model(folder, model, kernels)
         n_bits = hasher.n_bits_
         if store.meta("n_bits") != n_bits:
-            raise CollectionFormatError(
-                f"The codes have {store.meta('n_bits')} bits, those of the model {n_bits}: the collection is damaged. "
-                "Restore it from a copy."
+            raise CollectionFormatError.damaged(
+                f"its codes have {store.meta('n_bits')} bits, those of its model {n_bits}"
             )
         _check_space(store, hasher)
         vectors = _vector_file(store, folder)
@@ -133,10 +132,7 @@ def _vector_file(store: Store, folder: Path) -> VectorFile | None:
         return None
     vector_dtype, n_columns = store.text_meta("vector_dtype"), store.meta("n_columns")
     if vector_dtype not in VECTOR_DTYPES or n_columns < 1:
-        raise CollectionFormatError(
-            f"The collection claims to keep {vector_dtype!r} vectors of {n_columns} numbers: it is damaged. Restore it "
-            "from a copy."
-        )
+        raise CollectionFormatError.damaged(f"it claims to keep {vector_dtype!r} vectors of {n_columns} numbers")
     file = VectorFile(folder, name, RecordLayout(vector_dtype, n_columns))
     file.check_length(store.meta("n_records"))
     return file
@@ -146,10 +142,7 @@ def _check_space(store: Store, hasher: BaseHasher) -> None:
     """Refuse codes of another space than the model's."""
     made, held = hasher.space_id_ or "", store.text_meta("space")
     if held != made:
-        raise CollectionFormatError(
-            f"The codes are of space {held}, those of the model of space {made}: the collection is "
-            "damaged. Restore it from a copy."
-        )
+        raise CollectionFormatError.damaged(f"its codes are of space {held}, those of the model of space {made}")
 
 
 def _check_positions(rows: list[Row], store: Store, vectors: VectorFile | None) -> None:
@@ -158,9 +151,8 @@ def _check_positions(rows: list[Row], store: Store, vectors: VectorFile | None) 
     for row in rows:
         position = row.vector_position
         if (position is None) != (vectors is None) or (position is not None and not 0 <= position < n_records):
-            raise CollectionFormatError(
-                f"The item {row.id} has its vector in record {position}, and there are {n_records}: the collection is "
-                "damaged. Restore it from a copy."
+            raise CollectionFormatError.damaged(
+                f"the item {row.id} has its vector in record {position}, and there are {n_records}"
             )
 
 
@@ -185,11 +177,8 @@ def _codes(packed: np.ndarray, n_bits: int) -> BinaryCodes:
     try:
         return BinaryCodes(packed, n_bits)
     except ValueError as error:
-        raise CollectionFormatError(f"The codes are damaged ({error}) Restore the collection from a copy.") from error
+        raise CollectionFormatError.damaged(f"its codes cannot be read ({error})") from error
 
 
 def _of_other_length(n_bits: int) -> CollectionFormatError:
-    return CollectionFormatError(
-        f"A code does not have the {n_bytes(n_bits)} bytes of {n_bits} bits: the collection is damaged. Restore it "
-        "from a copy."
-    )
+    return CollectionFormatError.damaged(f"a code does not have the {n_bytes(n_bits)} bytes of {n_bits} bits")

@@ -192,11 +192,11 @@ class Store:
             row = self._checked(record)
             if last is not None and row.id <= last:
                 # Damaged pages that point to each other could otherwise yield the same rows forever.
-                raise self._damaged(f"holds the item {row.id} after the item {last}")
+                raise CollectionFormatError.damaged(f"it holds the item {row.id} after the item {last}", self.path)
             n_items, total, last = n_items + 1, (total + record[-1]) % SUM_MODULUS, row.id
             yield row
         if (n_items, total) != expected:
-            raise self._damaged(f"holds {n_items} items where {expected[0]} were written")
+            raise CollectionFormatError.damaged(f"it holds {n_items} items where {expected[0]} were written", self.path)
         self._log.read()
 
     def matching(self, condition: str, parameters: Sequence[str | int | float]) -> list[int]:
@@ -227,7 +227,7 @@ class Store:
         found = {}
         for item, position, checksum in self.connection.execute(query, [json.dumps(ids)]):
             if type(position) is not int or type(checksum) is not int:
-                raise self._damaged(f"has lost the location of the vector of item {item}")
+                raise CollectionFormatError.damaged(f"it has lost the location of the vector of item {item}", self.path)
             found[item] = VectorLocation(position, checksum)
         if len(found) < len(ids):
             raise self._missing(next(item for item in ids if item not in found))
@@ -237,7 +237,7 @@ class Store:
         """Let SQLite examine every page, and compare all rows with the chunks; only inside :meth:`reading`."""
         findings = [row[0] for row in self.connection.execute("PRAGMA integrity_check")]
         if findings != ["ok"]:
-            raise CollectionFormatError(f"{str(self.path)!r} is damaged ({findings[0]}). Restore it from a copy.")
+            raise CollectionFormatError.damaged(findings[0], self.path)
         self._compare_chunks()
 
     def _compare_chunks(self) -> None:
@@ -252,17 +252,19 @@ class Store:
             end = start + size
             same = np.array_equal(ids[start:end], expected.ids) and np.array_equal(packed[start:end], expected.packed)
             if (size and not same) or found != expected.columns:
-                raise self._damaged(f"says something else about its items in the chunk {number} than in their rows")
+                raise CollectionFormatError.damaged(
+                    f"it says something else about its items in the chunk {number} than in their rows", self.path
+                )
             start = end
         if next(rows, None) is not None:
-            raise self._damaged("has rows of items that are in no chunk")
+            raise CollectionFormatError.damaged("it has rows of items that are in no chunk", self.path)
 
     def _write_chunks(self, generation: int) -> None:
         """Bring the chunks in step with the rows that this transaction has changed."""
         arriving = reduce(ChunkItems.joined, self._arriving, ChunkItems.of([], self.fields()))
         self.chunks.replace(np.union1d(np.array(self._leaving, np.int64), arriving.ids), arriving, generation)
         if sum(self.chunks.sizes()) != self.meta("n_items"):
-            raise self._damaged("holds other items in its rows than in its chunks")
+            raise CollectionFormatError.damaged("it holds other items in its rows than in its chunks", self.path)
 
     def _insert(self, rows: list[Row]) -> None:
         checksums = [row.checksum for row in rows]
@@ -282,27 +284,24 @@ class Store:
     def _check_generation(self, n_acknowledged: int) -> None:
         generation = self.meta("generation")
         if generation < n_acknowledged:
-            raise CollectionFormatError(
-                f"{str(self.path.parent)!r} has lost changes that were acknowledged: {n_acknowledged} were stored, and "
-                f"the database ends with number {generation}. Its write-ahead log is damaged or missing. Restore the "
-                "whole folder from a copy."
+            raise CollectionFormatError.damaged(
+                f"it has lost changes that were acknowledged. {n_acknowledged} were stored, and the database ends with "
+                f"number {generation}. Its write-ahead log is damaged or missing",
+                self.path.parent,
             )
 
     def _checked(self, record: tuple[Any, ...]) -> Row:
         row = checked_row(record)
         if row is None:
-            raise CollectionFormatError(
-                f"The item {record[0]} of {str(self.path)!r} does not match its checksum: the file is "
-                "damaged. Restore it from a copy."
-            )
+            raise CollectionFormatError.damaged(f"its item {record[0]} does not match its checksum", self.path)
         return row
 
     def _check_meta(self) -> None:
         """Refuse damaged meta entries, and another format: either may be new since the last transaction."""
         if self.meta("format") != FORMAT:
-            raise self._damaged(f"has become one of format {self.meta('format')}")
+            raise CollectionFormatError.damaged(f"it has become one of format {self.meta('format')}", self.path)
         if _sum_of(self.connection.all_meta()) != self.meta(_META_SUM):
-            raise self._damaged("holds meta entries that do not match their checksum")
+            raise CollectionFormatError.damaged("it holds meta entries that do not match their checksum", self.path)
 
     def _count(self, n_items: int, checksums: int) -> None:
         self.set_meta("n_items", self.meta("n_items") + n_items)
@@ -311,11 +310,8 @@ class Store:
     def _missing(self, item: int) -> Exception:
         """Return the error for an item without a row, which is damage if the chunks know the item."""
         if self.chunks.holds(item):
-            return self._damaged(f"has lost the row of item {item}")
+            return CollectionFormatError.damaged(f"it has lost the row of item {item}", self.path)
         return KeyError(f"The id {item} is not in the collection.")
-
-    def _damaged(self, what: str) -> CollectionFormatError:
-        return CollectionFormatError(f"{str(self.path)!r} {what}: the file is damaged. Restore it from a copy.")
 
 
 def _sum_of(meta: dict[str, Any]) -> int:
@@ -389,10 +385,7 @@ class ChangeLog:
         except (TypeError, struct.error):
             intact = False
         if not intact:
-            raise CollectionFormatError(
-                f"The log of changes in {str(self._connection.path)!r} does not match its checksum: the file is "
-                "damaged. Restore it from a copy."
-            )
+            raise CollectionFormatError.damaged("its log of changes does not match its checksum", self._connection.path)
         return log
 
 
@@ -428,9 +421,7 @@ def read_acknowledged(path: Path) -> int:
         numbers = _numbers(path)
         if numbers:
             return max(numbers)
-    raise CollectionFormatError(
-        f"{str(path)!r} is damaged; without it, lost changes cannot be noticed. Restore the whole folder from a copy."
-    )
+    raise CollectionFormatError.damaged("without its numbers, lost changes cannot be noticed", path)
 
 
 def _numbers(path: Path) -> list[int]:
@@ -438,7 +429,7 @@ def _numbers(path: Path) -> list[int]:
     try:
         content = path.read_bytes()
     except FileNotFoundError as error:
-        raise CollectionFormatError(f"{str(path)!r} is missing. Restore the whole folder from a copy.") from error
+        raise CollectionFormatError.damaged(f"{str(path)!r} is missing") from error
     except OSError as error:
         raise CollectionError(f"{str(path)!r} cannot be read ({error.strerror}). Nothing was read.") from error
     length = _NUMBER.size + _CHECKSUM.size

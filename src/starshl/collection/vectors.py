@@ -110,9 +110,7 @@ class VectorFile:
 
     def __init__(self, folder: Path, name: str, layout: RecordLayout) -> None:
         if not _NAME.fullmatch(name):
-            raise CollectionFormatError(
-                f"{name!r} cannot name vectors of {str(folder)!r}: the collection is damaged. Restore it from a copy."
-            )
+            raise CollectionFormatError.damaged(f"{name!r} cannot be the name of its vectors", folder)
         self.name = name
         self.layout = layout
         self._path = folder / name
@@ -154,10 +152,7 @@ class VectorFile:
         """Refuse a file that does not hold this many records."""
         size, needed = os.fstat(self._handle).st_size, n_records * self.layout.dtype.itemsize
         if size < needed:
-            raise CollectionFormatError(
-                f"{str(self._path)!r} has {size} bytes, and its vectors need {needed}: the file is damaged. Restore "
-                "the whole folder from a copy."
-            )
+            raise CollectionFormatError.damaged(f"it has {size} bytes, and its vectors need {needed}", self._path)
 
     def _mapping(self, n_records: int) -> np.ndarray:
         """Return at least this many records of the file, whose length was checked."""
@@ -171,19 +166,14 @@ class VectorFile:
         try:
             return open_file(self._path, os.O_RDONLY)
         except FileNotFoundError as error:
-            raise VectorsGone(
-                f"The file of vectors {str(self._path)!r} is missing. Restore the whole folder from a copy."
-            ) from error
+            raise VectorsGone.damaged(f"its file of vectors {str(self._path)!r} is missing") from error
         except OSError as error:
             raise CollectionError(
                 f"{str(self._path)!r} cannot be read ({error.strerror}). Nothing was read."
             ) from error
 
     def _damaged(self, item: int) -> CollectionFormatError:
-        return CollectionFormatError(
-            f"The vector of item {item} in {str(self._path)!r} does not match its checksum: the file is damaged. "
-            "Restore the whole folder from a copy."
-        )
+        return CollectionFormatError.damaged(f"the vector of item {item} does not match its checksum", self._path)
 
 
 def batches(ids: list[int]) -> Iterator[list[int]]:

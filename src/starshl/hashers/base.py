@@ -227,7 +227,7 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _restore_state(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             if not name.isidentifier() or name.startswith("_") or not name.endswith("_") or hasattr(type(self), name):
-                raise BundleFormatError(f"The model file sets {name!r}, which is not a learned attribute.")
+                raise BundleFormatError.damaged(f"it sets {name!r}, which is not a learned attribute")
             setattr(self, name, value)
 
     def _check_restored(self) -> None:
@@ -242,7 +242,7 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             warnings.simplefilter("ignore")  # zeros have no feature names
             scores = self._scores(np.zeros((1, self.n_features_in_)))
         if scores.shape != (1, self.n_bits_) or not np.isfinite(scores).all():
-            raise BundleFormatError(f"The arrays of this {type(self).__name__} do not fit together.")
+            raise BundleFormatError.damaged(f"the arrays of its {type(self).__name__} do not fit together")
 
     def _check_restored_sizes(self) -> None:
         sizes = [np.size(value) for value in self._learned_state().values()]
@@ -252,7 +252,7 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         ):
             size = getattr(self, name)
             if type(size) is not int or not 1 <= size <= largest:
-                raise BundleFormatError(f"The model file sets {name} to {size!r}; its arrays allow 1 to {largest}.")
+                raise BundleFormatError.damaged(f"it sets {name} to {size!r}, and its arrays allow 1 to {largest}")
 
     def _check_restored_codebook(self) -> None:
         codebook = getattr(self, "codebook_", None)
@@ -260,7 +260,7 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             return
         state = self._learned_state()
         if not isinstance(codebook, Codebook) or not codebook.holds(state["classes_"], state["codewords_"]):
-            raise BundleFormatError("The model file is damaged: its codebook does not match its codewords.")
+            raise BundleFormatError.damaged("its codebook does not match its codewords")
 
     def _learned_indices(self) -> dict[str, int]:
         """Return the names of learned arrays of indices, each with the number of entries that it indexes.
@@ -334,13 +334,13 @@ class LinearHasher(BaseHasher):
 def _check_learned_indices(indices: Any, name: str, size: int) -> None:
     is_integer = isinstance(indices, np.ndarray) and indices.dtype.kind in "iu"
     if not is_integer or (indices.size and (indices.min() < 0 or indices.max() >= size)):
-        raise BundleFormatError(f"The model file is damaged: {name} must hold indices from 0 to {size - 1}.")
+        raise BundleFormatError.damaged(f"{name} must hold indices from 0 to {size - 1}")
 
 
 def _check_learned_numbers(numbers: Any, name: str, shape: tuple[int, ...]) -> None:
     is_numeric = isinstance(numbers, np.ndarray) and numbers.dtype.kind in "biuf"
     if not is_numeric or numbers.shape != shape or not np.isfinite(numbers).all():
-        raise BundleFormatError(f"The model file is damaged: {name} must hold finite numbers in the shape {shape}.")
+        raise BundleFormatError.damaged(f"{name} must hold finite numbers in the shape {shape}")
 
 
 def _is_same(given: Any, value: Any) -> bool:

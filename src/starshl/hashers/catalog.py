@@ -117,24 +117,25 @@ def load(
     """
     header, arrays = read_bundle(path)
     if "codebook" in header and "method" not in header:
-        raise BundleFormatError(f"{os.fspath(path)!r} holds a codebook, not a hasher. Read it with Codebook.load.")
+        raise _other_kind(path, "a codebook", "Codebook")
     kind = header.get("kind")
     if isinstance(kind, str) and kind in _OTHER_KINDS and "method" not in header:
-        what, reader = _OTHER_KINDS[kind]
-        raise BundleFormatError(f"{os.fspath(path)!r} holds {what}, not a hasher. Read it with {reader}.load.")
+        raise _other_kind(path, *_OTHER_KINDS[kind])
     try:
         hasher = get_class(header["method"])._unpack(header, arrays, kernels=kernels, steps=steps)
     except ValueError:
         raise
     except Exception as error:  # a header that anyone may have written can lack or misplace anything
-        raise BundleFormatError(
-            f"{os.fspath(path)!r} is a starshl file, but not a complete model ({error!r}). "
-            "Save the model again or fetch a fresh copy."
-        ) from error
+        raise BundleFormatError.damaged(f"it does not hold a complete model ({error!r})", path) from error
     record = check_record(header.get("fit_record"))
     if record is not None:
         hasher.fit_record_ = record
     return hasher
+
+
+def _other_kind(path: str | os.PathLike[str], what: str, reader: str) -> BundleFormatError:
+    file = repr(os.fspath(path))
+    return BundleFormatError(f"{{file}} holds {what}, not a hasher", advice=f"Read it with {reader}.load.", file=file)
 
 
 def pack_inner(hasher: BaseHasher, prefix: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

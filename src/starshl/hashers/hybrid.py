@@ -179,9 +179,9 @@ def check_hybrid(hasher: HybridHasher) -> None:
         if hasher.form == "residual":
             hasher.make_index(hasher.training_codes_[:0])
     except (ValueError, TypeError, AttributeError) as error:
-        raise BundleFormatError(f"The model file is damaged: {error}") from error
+        raise BundleFormatError.damaged(str(error).rstrip(".")) from error
     if not fits:
-        raise BundleFormatError("The model file is damaged: its class field and hashers do not fit together.")
+        raise BundleFormatError.damaged("its class field and hashers do not fit together")
 
 
 def _fields_fit(hasher: HybridHasher) -> bool:

@@ -321,16 +321,15 @@ class PreparedHasher(BaseHasher):
     def _check_restored(self) -> None:
         """Refuse steps whose features do not fit what comes after them."""
         if self.n_bits_ != self.hasher_.n_bits_ or type(self.n_features_in_) is not int:
-            raise BundleFormatError("The model file is damaged: its n_bits_ or n_features_in_ does not fit the rest.")
+            raise BundleFormatError.damaged("its n_bits_ or n_features_in_ does not fit the rest")
         names = getattr(self, "feature_names_in_", None)
         if names is not None and np.shape(names) != (self.n_features_in_,):
-            raise BundleFormatError("The model file is damaged: it does not have one name per column.")
+            raise BundleFormatError.damaged("it does not have one name per column")
         n_features: int | None = self.n_features_in_
         for step in [*self.steps_, self.hasher_]:
             if n_features is not None and getattr(step, "n_features_in_", n_features) != n_features:
-                raise BundleFormatError(
-                    f"The model file is damaged: {type(step).__name__} takes {step.n_features_in_} features and gets "
-                    f"{n_features}."
+                raise BundleFormatError.damaged(
+                    f"{type(step).__name__} takes {step.n_features_in_} features and gets {n_features}"
                 )
             n_features = getattr(step, "n_features_out_", None)
 

@@ -87,6 +87,4 @@ def load_index(
         index.space_id = check_space_id(header["space_id"])
         return index
     except (TypeError, ValueError, OverflowError, MemoryError) as error:
-        raise IndexFormatError(
-            f"{os.fspath(path)!r} does not hold a complete index ({error}). Save the index again or fetch a fresh copy."
-        ) from error
+        raise IndexFormatError.damaged(f"it does not hold a complete index ({error})", path) from error

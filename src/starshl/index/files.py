@@ -69,20 +69,11 @@ def read_index_file(
             if number == FORMAT:
                 arrays = _read_arrays(content[begin:], layout)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-            raise IndexFormatError(
-                f"{str(path)!r} is not a readable index file ({error}). It is truncated, damaged or of "
-                "another kind: save the index again or fetch a fresh copy."
-            ) from error
+            raise IndexFormatError.unreadable(path, str(error)) from error
     if number != FORMAT:
-        advice = "Install a newer starshl." if number > FORMAT else "Save the index again."
-        raise IndexFormatError(
-            f"{str(path)!r} has format {number}; this version of starshl reads format {FORMAT}. {advice}"
-        )
+        raise IndexFormatError.of_format(path, number, FORMAT)
     if verify and digest != array_digest(arrays, text):
-        raise IndexFormatError(
-            f"The contents of {str(path)!r} do not match their checksum: the file was damaged or edited "
-            "after it was saved. Save the index again or fetch a fresh copy."
-        )
+        raise IndexFormatError.damaged("its contents do not match their checksum", path)
     return header, arrays
 
 

@@ -70,9 +70,7 @@ def read_event(text: str) -> Event:
         fields: dict[str, Any] = json.loads(text)
         return _KINDS[fields.pop("kind")](**fields)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise CollectionFormatError(
-            f"The lesson has an entry that cannot be read ({text[:60]!r}). Restore the collection from a copy."
-        ) from error
+        raise CollectionFormatError.damaged(f"the lesson has an entry that cannot be read ({text[:60]!r})") from error
 
 
 def active_events(events: Sequence[Event]) -> list[tuple[int, Answer | Skip]]:

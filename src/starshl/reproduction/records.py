@@ -186,7 +186,9 @@ class RecordFolder:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         if self.path.exists() and not self.path.is_dir():
-            raise RecordFormatError(f"{str(self.path)!r} is a file; run records are kept in a folder. Name one.")
+            raise RecordFormatError(
+                "{file} is a file", "run records are kept in a folder", "Name one.", file=repr(str(self.path))
+            )
         marker = self.path / _MARKER
         if not marker.exists():
             self._claim(marker)
@@ -230,8 +232,10 @@ class RecordFolder:
         strangers = [path for path in self.path.iterdir() if not path.name.startswith(".")]
         if strangers and not marker.exists():
             raise RecordFormatError(
-                f"{str(self.path)!r} holds files but no {_MARKER}, so it is not a folder of run records. "
-                "Name an empty folder or one that starshl made."
+                "{file} holds files but no {marker}, so it is not a folder of run records",
+                advice="Name an empty folder or one that starshl made.",
+                file=repr(str(self.path)),
+                marker=_MARKER,
             )
         content = {"kind": "starshl run records", "format": RECORD_FORMAT}
         write_atomically(marker, (json.dumps(content) + "\n").encode())
@@ -240,11 +244,17 @@ class RecordFolder:
         try:
             known = json.loads(marker.read_text())["format"]
         except (ValueError, KeyError, TypeError) as error:
-            raise RecordFormatError(f"{str(marker)!r} is damaged ({error}). Name another folder.") from error
+            raise RecordFormatError(
+                "{file} is damaged ({reason})", advice="Name another folder.", file=repr(str(marker)), reason=str(error)
+            ) from error
         if known != RECORD_FORMAT:
             raise RecordFormatError(
-                f"{str(self.path)!r} holds run records of format {known}; this version of starshl reads "
-                f"and writes format {RECORD_FORMAT}. Use the version that wrote them, or name a new folder."
+                "{file} holds run records of format {given}",
+                "this version of starshl reads and writes format {known}",
+                "Use the version that wrote them, or name a new folder.",
+                file=repr(str(self.path)),
+                given=known,
+                known=RECORD_FORMAT,
             )
 
 
@@ -253,14 +263,14 @@ def read_record(path: Path) -> Record:
     try:
         header, arrays = read_bundle(path)
     except BundleFormatError as error:
-        # The bundle's own message is about model files, which can be saved again.
-        raise _unreadable(path, "it is truncated, damaged or of another kind") from error
+        # What this says is about model files, which can be saved again.
+        raise RecordFormatError.unreadable(path, "its bytes are not those of a record") from error
     try:
         if header["record_format"] != RECORD_FORMAT:
-            raise _unreadable(path, f"its format is {header['record_format']}, not {RECORD_FORMAT}")
+            raise RecordFormatError.unreadable(path, f"its format is {header['record_format']}, not {RECORD_FORMAT}")
         return record_of(header, arrays)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise _unreadable(path, str(error)) from error
+        raise RecordFormatError.unreadable(path, str(error)) from error
 
 
 def header_of(record: Record) -> dict[str, Any]:
@@ -281,9 +291,3 @@ def record_of(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Record:
         if not isinstance(getattr(record, name), dict):
             raise TypeError(f"its {name} is not a mapping")
     return record
-
-
-def _unreadable(path: Path, reason: str) -> RecordFormatError:
-    return RecordFormatError(
-        f"{str(path)!r} is not a readable run record ({reason}). Delete it to have the run repeated."
-    )

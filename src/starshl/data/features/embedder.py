@@ -85,7 +85,11 @@ class Embedder:
         """
         header, arrays = read_bundle(path)
         if header.get("kind") != "Embedder":
-            raise BundleFormatError(f"{os.fspath(path)!r} does not hold an embedder. Read a hasher with starshl.load.")
+            raise BundleFormatError(
+                "{file} does not hold an embedder",
+                advice="Read a hasher with starshl.load.",
+                file=repr(os.fspath(path)),
+            )
         try:
             check_arrays_have_owners(header["steps"], arrays)
             loaded, probes = unpack_steps(header["steps"], arrays, steps, "steps=[...]")
@@ -93,10 +97,7 @@ class Embedder:
         except ValueError:
             raise
         except Exception as error:  # a header that anyone may have written can lack or misplace anything
-            raise BundleFormatError(
-                f"{os.fspath(path)!r} is a starshl file, but not a complete embedder ({error!r}). Save it again or "
-                "fetch a fresh copy."
-            ) from error
+            raise BundleFormatError.damaged(f"it does not hold a complete embedder ({error!r})", path) from error
         embedder._probes = probes
         return embedder
 

@@ -184,7 +184,9 @@ def read_tensors(content: bytes) -> dict[str, np.ndarray]:
         numbers = {key: _read_numbers(file, storages[key]) for key in keys}
         return {name: _as_array(tensor, numbers[tensor.storage.key]) for name, tensor in tensors.items()}
     except Exception as error:  # a file that anyone may have made can fail anywhere
-        raise BundleFormatError(f"This is not a file of PyTorch tensors that can be read ({error}).") from error
+        raise BundleFormatError(
+            "This is not a file of PyTorch tensors that can be read ({reason})", reason=str(error)
+        ) from error
 
 
 class _Unpickler(pickle.Unpickler):

@@ -57,14 +57,14 @@ class Step(TransformerMixin, BaseEstimator, ABC):
     ) -> Step:
         """Rebuild a step from what :meth:`_pack` returned; ``known`` are the steps that a file may name."""
         if spec["name"] not in known:
-            raise BundleFormatError(f"The model file names a step {spec['name']!r} that this version does not know.")
+            raise BundleFormatError.damaged(f"it names a step {spec['name']!r} that this version does not know")
         step = known[spec["name"]](**unpack_values(spec["params"], arrays, f"{prefix}params."))
         state = unpack_values(spec["fitted"], arrays, f"{prefix}fitted.")
         for name, part in spec["parts"].items():
             state[name] = cls._unpack(part, f"{prefix}{name}.", arrays, known)
         for name, value in state.items():
             if not name.isidentifier() or name[0] == "_" or name[-1] != "_" or hasattr(type(step), name):
-                raise BundleFormatError(f"The model file sets {name!r}, which is not a learned attribute.")
+                raise BundleFormatError.damaged(f"it sets {name!r}, which is not a learned attribute")
             setattr(step, name, value)
         step._check_restored()
         return step
@@ -78,9 +78,7 @@ class Step(TransformerMixin, BaseEstimator, ABC):
     def _require(self, holds: bool, name: str) -> None:
         """Refuse a file in which a learned attribute does not fit the rest of the step."""
         if not holds:
-            raise BundleFormatError(
-                f"The model file is damaged: {name} of its step {type(self).__name__} does not fit the rest."
-            )
+            raise BundleFormatError.damaged(f"{name} of its step {type(self).__name__} does not fit the rest")
 
     def _require_numbers(self, name: str, shape: tuple[int, ...]) -> None:
         array = getattr(self, name, None)

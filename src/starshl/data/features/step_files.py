@@ -29,9 +29,7 @@ def check_arrays_have_owners(specs: Any, arrays: dict[str, np.ndarray]) -> None:
     strays = [name for name in arrays if not name.startswith((*owners, HASHER_PREFIX, "fitted."))]
     if strays or not isinstance(specs, list):
         what = f"no step for its array {strays[0]!r}" if strays else "no list of steps"
-        raise BundleFormatError(
-            f"The model file is damaged: it has {what}. Save the model again or fetch a fresh copy."
-        )
+        raise BundleFormatError.damaged(f"it has {what}")
 
 
 def check_given_steps(specs: list[dict[str, Any]], steps: Sequence[Any] | None, reopen: str) -> Sequence[Any]:

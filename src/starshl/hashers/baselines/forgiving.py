@@ -185,7 +185,7 @@ class ForgivingHash(BaseHasher):
     def _check_restored(self) -> None:
         shapes = {np.shape(getattr(self, name)) for name in ("features_", "thresholds_", "votes_")}
         if len(shapes) > 1 or len(shapes.pop()) != 2:
-            raise BundleFormatError("The model file is damaged: its stumps lack features, thresholds or votes.")
+            raise BundleFormatError.damaged("its stumps lack features, thresholds or votes")
         super()._check_restored()
 
     def _scores(self, X: SamplesLike) -> np.ndarray:

@@ -174,7 +174,7 @@ class KMeansHash(BaseHasher):
             and sizes.sum() == len(self.components_)
         )
         if not fits:
-            raise BundleFormatError("The model file is damaged: its subspaces do not fit its centers.")
+            raise BundleFormatError.damaged("its subspaces do not fit its centers")
         super()._check_restored()
 
     def _scores(self, X: SamplesLike) -> np.ndarray:

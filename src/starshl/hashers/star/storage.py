@@ -95,7 +95,7 @@ def check_star_ridge(state: Mapping[str, Any], n_bits: int, n_train: int) -> Non
 
 
 def mismatch(name: str) -> BundleFormatError:
-    return BundleFormatError(f"The model file is damaged: its {name} does not match the rest of the model.")
+    return BundleFormatError.damaged(f"its {name} does not match the rest of the model")
 
 
 def _n_kernels(state: Mapping[str, Any]) -> int:
@@ -322,16 +322,16 @@ def _unpack_kernels(
 
 def _unpack_kernel(spec: dict[str, Any], prefix: str, arrays: Arrays) -> Kernel:
     if spec["name"] not in BUILT_IN_KERNELS:
-        raise BundleFormatError(f"The model file names a kernel {spec['name']!r} that this version does not know.")
+        raise BundleFormatError.damaged(f"it names a kernel {spec['name']!r} that this version does not know")
     fields_of_kernel = unpack_values(spec["fields"], arrays, prefix)
     if spec["name"] == OnColumns.__name__:
         if spec["kernel"]["name"] == OnColumns.__name__:  # a file could nest them without end
-            raise BundleFormatError("The model file is damaged: a kernel on columns is inside another one.")
+            raise BundleFormatError.damaged("a kernel on columns is inside another one")
         fields_of_kernel["kernel"] = _unpack_kernel(spec["kernel"], f"{prefix}kernel.", arrays)
     try:
         return BUILT_IN_KERNELS[spec["name"]](**fields_of_kernel)
     except (TypeError, ValueError) as error:
-        raise BundleFormatError(f"The kernel {spec['name']} in the model file is damaged: {error}") from error
+        raise BundleFormatError.damaged(f"its {spec['name']} cannot be rebuilt ({error})") from error
 
 
 def _recognize(kernel: Kernel, spec: dict[str, Any], position: int, support: Rows) -> Kernel:

@@ -285,14 +285,14 @@ class NeighborGraph:
         header, arrays = read_bundle(path)
         if header.get("kind") != _KIND:
             raise BundleFormatError(
-                f"{os.fspath(path)!r} holds no neighbor graph. Open a hasher with starshl.load; save the graph again."
+                "{file} holds no neighbor graph",
+                advice="Open a hasher with starshl.load; save the graph again.",
+                file=repr(os.fspath(path)),
             )
         n_neighbors = header.get("n_neighbors")
         graph = cls.of_arrays(arrays, n_neighbors) if type(n_neighbors) is int and n_neighbors > 0 else None
         if graph is None:
-            raise BundleFormatError(
-                f"{os.fspath(path)!r} is damaged: its arrays are not the edges of a neighbor graph. Save it again."
-            )
+            raise BundleFormatError.damaged("its arrays are not the edges of a neighbor graph", path)
         return graph
 
     def arrays(self) -> dict[str, np.ndarray]:

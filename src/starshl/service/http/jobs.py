@@ -118,7 +118,7 @@ def _loaded(path: str) -> BaseHasher:
         return load(path)
     except BundleFormatError as error:
         # Whoever sent the file knows nothing of the place where it was put.
-        raise BundleFormatError(str(error).replace(repr(path), "The body")) from error
+        raise error.about("The body") from error
 
 
 def _saved(collection: Searcher) -> bytes:
