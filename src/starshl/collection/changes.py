@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.labels import LabelsLike
-from .._common.strict_json import metadata_texts
 from .._common.validation import SamplesLike
 from .._common.warn import warn_caller
 from ..codes.binary import BinaryCodes, n_bytes
@@ -19,6 +18,7 @@ from ..exceptions import SpaceMismatchError, UnknownSpaceWarning
 from ..hashers.base import BaseHasher
 from ..hashers.prepared import kept_width, rewrapped, same_steps, takes_cells, without_steps
 from ..index.base import check_ids, next_ids
+from ..index.metadata import metadata_texts
 from .embedding import check_embedder_stays
 from .fields import Fields
 from .folder import Kernels, digest_of_model, save_model

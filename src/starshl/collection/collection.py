@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._common.files import atomic_folder
 from .._common.labels import LabelsLike
-from .._common.strict_json import metadata_texts
 from .._common.validation import SamplesLike
 from .._common.warn import warn_caller
 from .._common.words import counted
@@ -25,6 +24,7 @@ from ..data.features.embedder import Embedder
 from ..hashers.base import BaseHasher
 from ..hashers.prepared import inner_hasher
 from ..index.base import check_ids
+from ..index.metadata import metadata_texts
 from .changes import Samples, declare, put_items, replace_model, set_item_labels
 from .duplicates import duplicates_of
 from .embedding import embedder_file, item_meta, load_embedder, unknown_texts_note

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from .._common.strict_json import metadata_texts
 from ..codes.binary import BinaryCodes
+from ..index.metadata import metadata_texts
 from .items import Row, reference_texts
 from .previews import check_previews, find_preview
 from .state import State

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._common.labels import LabelsLike, check_labels
-from ..._common.strict_json import check_metadata
 from ...data.features.embedder import Embedder
 from ...data.features.numeric import UnitLength
 from ...data.features.text import Text
+from ...index.metadata import check_metadata
 from ..collection import Collection
 from .building import Added, add_new, check_new, embedder_for, fill_collection, learn_hasher
 from .summary import AdditionSummary, ImportSummary

@@ -14,7 +14,6 @@ from sklearn.base import clone
 
 from ..._common.files import write_atomically
 from ..._common.labels import LabelsLike, check_labels
-from ..._common.strict_json import check_metadata
 from ..._common.validation import Seed
 from ...evaluation.benchmark import hold_out
 from ...evaluation.comparison import Comparison, compare_choice
@@ -23,6 +22,7 @@ from ...evaluation.hasher_choice import choose_hasher
 from ...hashers.base import BaseHasher
 from ...hashers.fitting import at_length, codes_of_vectors
 from ...index.base import check_ids
+from ...index.metadata import check_metadata
 from ..collection import atomic_collection
 from ..items import label_texts, reference_texts
 from .building import check_new, fill_collection, learn_hasher

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from ..._common.extras import require
-from ..._common.strict_json import check_metadata
 from ..._common.validation import check_integer
 from ...codes.binary import BinaryCodes, check_space_id, n_bytes
 from ...exceptions import AdapterError
 from ..base import Neighbors, RadiusNeighbors, next_ids
+from ..metadata import check_metadata
 from .database import DatabaseIndex, Ranking, check_known, to_neighbors, to_radius_neighbors
 
 pymilvus = require("pymilvus", extra="milvus")

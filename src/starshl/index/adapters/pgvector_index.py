@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..._common.extras import require
-from ..._common.strict_json import check_metadata, json_text
 from ..._common.validation import check_integer
 from ...codes.binary import BinaryCodes
 from ...exceptions import AdapterError
 from ..base import Neighbors, RadiusNeighbors, next_ids
+from ..metadata import check_metadata, json_text
 from .database import DatabaseIndex, check_known, to_neighbors, to_radius_neighbors
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from ..._common.engine import Engine, scatter
-from ..._common.memory import Scratch
 from ..._common.platform import available_bytes
 from ..._common.threads import run_all, single_threaded_blas, tiles
 from ..._common.validation import Rows
+from ..scratch import Scratch
 from .distances import DistanceTiles, PairTable
 from .kernel import Kernel, check_gram, checked_block, is_built_in
 from .mixture import KernelMix

@@ -12,9 +12,9 @@ from functools import partial
 import numpy as np
 from joblib import effective_n_jobs
 
-from ..._common.memory import Scratch
 from ..._common.threads import run_all, single_threaded_blas, tiles
 from ..._common.validation import Rows
+from ..scratch import Scratch
 from ._fused_loops import add_forms
 from .distances import TILE, ClosePairs, DistanceTiles
 from .kernel import Kernel

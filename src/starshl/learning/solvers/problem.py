@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..._common.memory import Scratch
 from ..._common.threads import run_all
+from ..scratch import Scratch
 from .svm import DualSolution
 
 

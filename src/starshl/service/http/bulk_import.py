@@ -11,11 +11,12 @@ from typing import Annotated, Any, BinaryIO
 import numpy as np
 from pydantic import Field, ValidationError
 
-from ..._common.strict_json import json_text, parse_json
+from ..._common.strict_json import parse_json
 from ...collection.collection import Collection
 from ...collection.fields import check_values
 from ...collection.items import class_kind, kind_of, label_text
 from ...exceptions import CollectionError
+from ...index.metadata import json_text
 from ..encoding import LARGEST, n_columns, wrong_length
 from ..errors import ServiceError
 from ..jobs import RunningJob, batch_receipt

@@ -1,4 +1,4 @@
-"""Matrices whose memory is used again and again."""
+"""Scratch: memory for the kernel matrices of active rows, used again and again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-_ROOM = 3  # times the entries of a matrix: room for others that are larger by 70%
+_GROWTH = 3  # times the entries of a matrix, so that others up to 70% larger fit, too
 
 
 class Scratch:
@@ -37,7 +37,7 @@ class Scratch:
             flat = np.empty(0, dtype=dtype)
         if len(flat) < n_entries:
             # What lies beyond the matrix is not touched and takes no memory until a larger one needs it.
-            flat = np.empty(_ROOM * n_entries, dtype=dtype)
+            flat = np.empty(_GROWTH * n_entries, dtype=dtype)
         try:
             yield flat[:n_entries].reshape(n_rows, n_rows)
         finally:

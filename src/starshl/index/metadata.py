@@ -1,0 +1,73 @@
+"""Metadata of items: dictionaries that JSON can hold, with the same checks for collections and for databases."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+# SQLite refuses to look into JSON that is nested more deeply than 1,000, and Python to write it.
+_MAX_DEPTH = 100
+
+
+def check_metadata(metadata: Sequence[Mapping[str, Any]] | None, n_items: int) -> list[dict[str, Any]]:
+    """Return one dictionary per item, or say which one cannot be stored."""
+    metadata_texts(metadata, n_items)
+    return [{}] * n_items if metadata is None else [dict(entry) for entry in metadata]
+
+
+def metadata_texts(
+    metadata: Sequence[Mapping[str, Any]] | None, n_items: int, *, ascii_only: bool = False
+) -> list[str]:
+    """Return one dictionary per item as JSON; see :func:`json_text`."""
+    if metadata is None:
+        return ["{}"] * n_items
+    if len(metadata) != n_items:
+        raise ValueError(f"There are {len(metadata)} dictionaries of metadata for {n_items} items; give one per item.")
+    return [json_text(entry, f"metadata[{number}]", ascii_only=ascii_only) for number, entry in enumerate(metadata)]
+
+
+def json_text(entry: Mapping[str, Any], role: str, *, ascii_only: bool = False) -> str:
+    """Return a dictionary as JSON, NumPy numbers included; ``role`` names it in errors.
+
+    ``ascii_only`` escapes all other characters. Only then may text hold half of a surrogate pair, which is not Unicode.
+    """
+    if not isinstance(entry, Mapping):
+        raise ValueError(f"{role} is a {type(entry).__name__}; it must be a dictionary, such as {{'label': 3}}.")
+    entry = dict(entry)
+    _check_value(entry, role)
+    try:
+        text = json.dumps(entry, allow_nan=False, sort_keys=True, ensure_ascii=ascii_only, default=_plain_number)
+        text.encode()
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{role} cannot be stored ({error}). Use strings, finite numbers, booleans, None, and lists and "
+            "dictionaries of these."
+        ) from error
+    return text
+
+
+def _check_value(value: Any, role: str, depth: int = 1) -> None:
+    """Refuse what ``json.dumps`` would write, but not every database could read."""
+    if depth > _MAX_DEPTH:
+        raise ValueError(f"{role} is nested more than {_MAX_DEPTH} deep. Store something flatter.")
+    if isinstance(value, str):
+        if "\0" in value:
+            raise ValueError(f"{role} contains the NUL character, where a database would end the text. Leave it out.")
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            if not isinstance(key, str):
+                raise ValueError(f"{role} has the key {key!r}; keys must be strings.")
+            _check_value(key, role, depth)
+            _check_value(inner, role, depth + 1)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            _check_value(inner, role, depth + 1)
+
+
+def _plain_number(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"a {type(value).__name__} is not JSON")
