@@ -1,7 +1,9 @@
 """Model files: a JSON header and safetensors arrays in one file, checked by SHA-256, never code.
 
-The file is an ordinary safetensors file whose metadata holds the header, so any safetensors reader can
-look inside. Nothing here knows a class: :mod:`starshl.hashers.catalog` turns the header's method name into one.
+:func:`write_bundle` and :func:`read_bundle` write and read the file: an ordinary safetensors file whose metadata holds
+the header, so that any safetensors reader can look inside. :func:`pack_values` and :func:`unpack_values` turn the named
+values of an object into entries of the header and arrays, and back. Reading trusts nothing in a file, and nothing here
+knows a method: :mod:`starshl.hashers.catalog` turns the method's name in a header into a class.
 """
 
 from __future__ import annotations
@@ -24,6 +26,15 @@ from .files import array_digest, file_kind, write_atomically
 from .strict_json import parse_json
 
 FORMAT = 1
+_NUMERIC_DTYPES = re.compile(r"[<>|][biuf][1248]")
+_TEXT_DTYPES = re.compile(r"[<>]U\d{1,10}|\|O")
+_BYTES_DTYPES = re.compile(r"\|S\d{1,10}")
+_SCALARS = (bool, int, float, str, type(None))
+_NON_FINITE = ("inf", "-inf", "nan")
+_MAX_AXES = 32  # the limit of NumPy 1
+# Text of fixed width takes more memory than file: every item is padded to the longest one.
+_FREE_TEXT_BYTES = 1 << 26
+_TEXT_BYTES_PER_FILE_BYTE = 64
 
 
 def write_bundle(path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -112,19 +123,6 @@ def _as_stored(array: np.ndarray) -> np.ndarray:
     return np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
 
 
-# Named values <-> what JSON holds and what safetensors holds. Reading back trusts nothing in the file.
-
-_NUMERIC_DTYPES = re.compile(r"[<>|][biuf][1248]")
-_TEXT_DTYPES = re.compile(r"[<>]U\d{1,10}|\|O")
-_BYTES_DTYPES = re.compile(r"\|S\d{1,10}")
-_SCALARS = (bool, int, float, str, type(None))
-_NON_FINITE = ("inf", "-inf", "nan")
-_MAX_AXES = 32  # the limit of NumPy 1
-# Text of fixed width takes more memory than file: every item is padded to the longest one.
-_FREE_TEXT_BYTES = 1 << 26
-_TEXT_BYTES_PER_FILE_BYTE = 64
-
-
 class Packable(Protocol):
     """An object that consists of named values which a file can hold."""
 
@@ -136,8 +134,8 @@ class Packable(Protocol):
         """Return the object, or raise for values that no object has."""
 
 
-_PACKABLE: dict[str, type[Packable]] = {}
 PackableClass = TypeVar("PackableClass", bound=type[Packable])
+_PACKABLE: dict[str, type[Packable]] = {}
 
 
 def packable(cls: PackableClass) -> PackableClass:

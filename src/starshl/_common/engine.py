@@ -1,7 +1,6 @@
-"""Where the large parts of a computation run: on this machine, or wherever an engine takes them.
+"""Engine: runs the large parts of a computation on other machines; without one, everything stays here.
 
-Besides :class:`starshl.index.HammingIndex`, a ``map`` and a transformer, this is the fourth seam of the package. A
-plain ``map`` would do for bits, but not for blocks of rows: their sums are matrices of megabytes, which must be added
+A plain ``map`` would do for bits, but not for blocks of rows: their sums are matrices of megabytes, which must be added
 up where they are, and what all tasks share must be sent once, not with every task.
 """
 
@@ -11,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
+
+_ENGINE: ContextVar[Engine | None] = ContextVar("engine", default=None)
 
 
 class Engine(Protocol):
@@ -45,9 +46,6 @@ def scatter(engine: Engine, value: Any) -> Any:
 
 def _identity(value: Any) -> Any:
     return value
-
-
-_ENGINE: ContextVar[Engine | None] = ContextVar("engine", default=None)
 
 
 def current_engine() -> Engine | None:

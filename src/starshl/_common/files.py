@@ -1,4 +1,4 @@
-"""Files and folders that are either complete or not there; what a file seems to be; checksums of arrays."""
+"""Files and folders that appear complete or not at all, what kind a file seems to be, and checksums of arrays."""
 
 from __future__ import annotations
 
@@ -15,6 +15,33 @@ from typing import BinaryIO
 import numpy as np
 
 from .platform import open_file, sync_folder
+
+_KIND_BYTES = 4096  # at the beginning of a file, which tell what it seems to be
+_BEGINNINGS = (
+    (b"\x93NUMPY", "a NumPy array (.npy)"),
+    (b"PAR1", "a Parquet table"),
+    (b"SQLite format 3\x00", "an SQLite database"),
+    (b"\x89PNG", "a picture (PNG)"),
+    (b"\xff\xd8\xff", "a picture (JPEG)"),
+    (b"GIF8", "a picture (GIF)"),
+    (b"II*\0", "a picture (TIFF)"),
+    (b"MM\0*", "a picture (TIFF)"),
+    (b"%PDF", "a PDF"),
+    (b"\x1f\x8b", "a file compressed by gzip"),
+    (b"PK\x03\x04", "a zip archive"),
+    (b"\x80\x04\x95", "a Python pickle"),
+    (b"\x80\x05\x95", "a Python pickle"),
+)
+_BY_NAME = {
+    ".npz": "a NumPy archive (.npz)",
+    ".onnx": "an ONNX model",
+    ".csv": "a table in text (.csv)",
+    ".tsv": "a table in text (.tsv)",
+    ".jsonl": "a table of JSON lines (.jsonl)",
+    ".json": "a JSON file",
+    ".html": "a page in HTML",
+}
+_PIECE_BYTES = 1 << 24  # 16 MB: rows are not copied as a whole
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
@@ -118,40 +145,11 @@ def _draft_name(path: Path) -> Path:
     return path.with_name(f".{path.name}.{secrets.token_hex(6)}.partial")
 
 
-# What a file seems to be, from its first bytes and its name.
-
-_LOOKED_AT = 4096  # bytes from the beginning
-_BEGINNINGS = (
-    (b"\x93NUMPY", "a NumPy array (.npy)"),
-    (b"PAR1", "a Parquet table"),
-    (b"SQLite format 3\x00", "an SQLite database"),
-    (b"\x89PNG", "a picture (PNG)"),
-    (b"\xff\xd8\xff", "a picture (JPEG)"),
-    (b"GIF8", "a picture (GIF)"),
-    (b"II*\0", "a picture (TIFF)"),
-    (b"MM\0*", "a picture (TIFF)"),
-    (b"%PDF", "a PDF"),
-    (b"\x1f\x8b", "a file compressed by gzip"),
-    (b"PK\x03\x04", "a zip archive"),
-    (b"\x80\x04\x95", "a Python pickle"),
-    (b"\x80\x05\x95", "a Python pickle"),
-)
-_BY_NAME = {
-    ".npz": "a NumPy archive (.npz)",
-    ".onnx": "an ONNX model",
-    ".csv": "a table in text (.csv)",
-    ".tsv": "a table in text (.tsv)",
-    ".jsonl": "a table of JSON lines (.jsonl)",
-    ".json": "a JSON file",
-    ".html": "a page in HTML",
-}
-
-
 def file_kind(path: str | os.PathLike[str]) -> str | None:
     """Return what a file seems to be, with its article; None if it does not look like anything that is known here."""
     path = Path(path)
     with path.open("rb") as file:
-        content = file.read(_LOOKED_AT)
+        content = file.read(_KIND_BYTES)
     if not content:
         return "an empty file"
     suffix = path.suffix.lower()
@@ -171,11 +169,6 @@ def _is_text(content: bytes) -> bool:
     except UnicodeDecodeError as error:
         return error.start > len(content) - 4  # the end may cut a character in two
     return True
-
-
-# The checksum of named arrays, whatever file holds them.
-
-_PIECE_BYTES = 1 << 24  # 16 MB: rows are not copied as a whole
 
 
 def array_digest(arrays: Mapping[str, np.ndarray], head: str = "") -> str:

@@ -21,6 +21,7 @@ import numpy as np
 Result = TypeVar("Result")
 _MAX_BYTES = 4 << 30
 _MIN_SECONDS = 0.02  # what is quicker to compute is not worth its memory
+_ACTIVE: ContextVar[ResultCache | None] = ContextVar("result cache", default=None)
 
 
 class ResultCache:
@@ -41,7 +42,7 @@ class ResultCache:
     def get(
         self, key: bytes, compute: Callable[[], Result], size_of: Callable[[Result], int], *, always: bool = False
     ) -> Result:
-        """Return a result, computed if it is not here; ``always`` keeps it even if that was quick."""
+        """Return a result, computed if it is not here; ``always`` stores it even if that was quick."""
         if key in self._results:
             self._results.move_to_end(key)
             result, seconds, _ = self._results[key]
@@ -51,22 +52,22 @@ class ResultCache:
         result = compute()
         seconds = time.perf_counter() - start + self.seconds_saved - saved
         if always or seconds >= self.min_seconds:
-            self._keep(key, result, seconds, size_of)
+            self._store(key, result, seconds, size_of)
         return result
 
-    def _keep(self, key: bytes, result: Any, seconds: float, size_of: Callable[[Any], int]) -> None:
+    def _store(self, key: bytes, result: Any, seconds: float, size_of: Callable[[Any], int]) -> None:
         size = size_of(result)
         if size > self.max_bytes:
             return
         if isinstance(result, np.ndarray):
             result.setflags(write=False)
         # Some results grow, so they are measured anew.
-        while self._results and size + sum(own(other) for other, _, own in self._results.values()) > self.max_bytes:
+        while self._results and size + self._total_size() > self.max_bytes:
             self._results.popitem(last=False)
         self._results[key] = result, seconds, size_of
 
-
-_ACTIVE: ContextVar[ResultCache | None] = ContextVar("result cache", default=None)
+    def _total_size(self) -> int:
+        return sum(size_of(result) for result, _, size_of in self._results.values())
 
 
 @contextmanager
@@ -90,8 +91,8 @@ def cached(
     """Return ``compute()``, or what it returned before for the same name and equal arguments.
 
     Outside of :func:`caching_results`, and for arguments that cannot be pickled, it is always computed. ``size_of``
-    says how many bytes a result takes. What is computed quickly is kept only with ``always``, for results that
-    themselves keep what they compute later. Nobody may change a result; arrays refuse it.
+    says how many bytes a result takes. What is computed quickly is stored only with ``always``, for results that cache
+    what they compute later. Nobody may change a result; arrays refuse it.
 
     Examples
     --------
@@ -112,12 +113,12 @@ def cached(
 
 
 def can_cache(n_bytes: int) -> bool:
-    """Tell whether a result of this size would be kept: some are too large to be made without need."""
+    """Tell whether a result of this size would be stored: some are too large to be made without need."""
     return _ACTIVE.get() is not None and n_bytes <= cache_size()
 
 
 def cache_size() -> int:
-    """Return how many bytes of results are kept, 0 outside of :func:`caching_results`."""
+    """Return how many bytes of results are stored at most, 0 outside of :func:`caching_results`."""
     cache = _ACTIVE.get()
     return 0 if cache is None else cache.max_bytes
 

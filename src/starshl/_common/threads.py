@@ -15,64 +15,6 @@ from threadpoolctl import ThreadpoolController
 Result = TypeVar("Result")
 
 
-@cache
-def _blas_libraries() -> ThreadpoolController:
-    # Finding the loaded libraries takes milliseconds, longer than encoding a row: do it once.
-    return ThreadpoolController()
-
-
-def _set_one_thread() -> None:
-    for library in _blas_libraries().lib_controllers:
-        if library.user_api == "blas" and library.num_threads != 1:
-            library.set_num_threads(1)
-
-
-class _SharedLimit:
-    """A limit that lasts from the first holder to the last.
-
-    The number of BLAS threads belongs to the process. If overlapping holders each restored the number they
-    started with, the one that ends last would leave the limit of another in place for good. Each new holder sets the
-    number again, because others may have changed it meanwhile.
-    """
-
-    limiter: ThreadpoolController
-
-    def __init__(self) -> None:
-        self.lock, self.n_holders = Lock(), 0
-
-    def acquire(self) -> None:
-        with self.lock:
-            if self.n_holders == 0:
-                self.limiter = _blas_libraries().limit(limits=1)
-            else:
-                _set_one_thread()
-            self.n_holders += 1
-
-    def release(self) -> None:
-        with self.lock:
-            self.n_holders -= 1
-            if self.n_holders == 0:
-                self.limiter.restore_original_limits()
-
-
-_one_thread = _SharedLimit()
-
-
-@contextmanager
-def single_threaded_blas() -> Iterator[None]:
-    """Keep BLAS on one thread, because its sums change in the last bits with the number of threads."""
-    _one_thread.acquire()
-    try:
-        yield
-    finally:
-        _one_thread.release()
-
-
-def using_threads(n_jobs: int | None) -> AbstractContextManager[object]:
-    """Let :func:`run_all` use ``n_jobs`` threads inside this context; None leaves the number as it is."""
-    return nullcontext() if n_jobs is None else parallel_config("threading", n_jobs=n_jobs)
-
-
 def run_all(tasks: Iterable[Callable[[], Result]], n_jobs: int | None = None) -> list[Result]:
     """Run independent tasks on ``n_jobs`` threads; return their results in the order of the tasks.
 
@@ -116,3 +58,61 @@ def run_all(tasks: Iterable[Callable[[], Result]], n_jobs: int | None = None) ->
 def tiles(n_rows: int, size: int) -> list[slice]:
     """Cut ``range(n_rows)`` into slices of ``size`` rows; the cut never depends on the machine."""
     return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
+
+
+def using_threads(n_jobs: int | None) -> AbstractContextManager[object]:
+    """Let :func:`run_all` use ``n_jobs`` threads inside this context; None leaves the number as it is."""
+    return nullcontext() if n_jobs is None else parallel_config("threading", n_jobs=n_jobs)
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Keep BLAS on one thread, because its sums change in the last bits with the number of threads."""
+    _one_thread.acquire()
+    try:
+        yield
+    finally:
+        _one_thread.release()
+
+
+class _SharedLimit:
+    """A limit that lasts from the first holder to the last.
+
+    The number of BLAS threads belongs to the process. If overlapping holders each restored the number they
+    started with, the one that ends last would leave the limit of another in place for good. Each new holder sets the
+    number again, because others may have changed it meanwhile.
+    """
+
+    limiter: ThreadpoolController
+
+    def __init__(self) -> None:
+        self.lock, self.n_holders = Lock(), 0
+
+    def acquire(self) -> None:
+        with self.lock:
+            if self.n_holders == 0:
+                self.limiter = _blas_libraries().limit(limits=1)
+            else:
+                _set_one_thread()
+            self.n_holders += 1
+
+    def release(self) -> None:
+        with self.lock:
+            self.n_holders -= 1
+            if self.n_holders == 0:
+                self.limiter.restore_original_limits()
+
+
+_one_thread = _SharedLimit()
+
+
+def _set_one_thread() -> None:
+    for library in _blas_libraries().lib_controllers:
+        if library.user_api == "blas" and library.num_threads != 1:
+            library.set_num_threads(1)
+
+
+@cache
+def _blas_libraries() -> ThreadpoolController:
+    # Finding the loaded libraries takes milliseconds, longer than encoding a row: do it once.
+    return ThreadpoolController()
