@@ -31,6 +31,8 @@ def test_images_makes_a_collection_and_lists_what_was_skipped(tmp_path, run):
     answer = json.loads(result.stdout)
     assert (answer["n_items"], answer["classes"]) == (6, ["bright", "dark"])
     assert answer["skipped"][0]["path"] == "broken.png"
+    result = run("images", tmp_path / "pictures", "-o", tmp_path / "again")
+    assert "1 file skipped:\n  'broken.png' is not a picture that can be read (it is of another kind)" in result.stdout
     result = run("images", tmp_path / "pictures", "-o", tmp_path / "made", code=2)
     assert "exists already" in result.stderr
 

@@ -85,7 +85,7 @@ def test_the_column_of_texts_is_found_even_if_another_one_is_the_title(tmp_path,
     made = tmp_path / "notes"
     words = ("texts", tmp_path / "notes.csv", "--text", "body", "--title", "name", "-o", made)
     assert starshl(*words).exit_code == 0
-    run("add", made, tmp_path / "notes.csv", "--again")
+    run("add", made, tmp_path / "notes.csv", "--allow-duplicates")
     with Collection(made, read_only=True) as notes:
         assert notes.get([25])[0].metadata == {"name": "n1", "body": "cars and more cars"}
         assert np.array_equal(notes.vectors([1]), notes.vectors([25]))
@@ -109,11 +109,11 @@ def test_what_is_there_already_is_not_stored_again_unless_that_is_asked_for(plac
     for name, source, n_items in (("album", "photos", 24), ("news", "news.csv", 40), ("vectors", "rows.npy", 30)):
         words = ("add", places / name, places / source, *(("--labels", "topic") if name == "news" else ()))
         result = run(*words)
-        assert f"{n_items} items were there already and not stored again; --again" in result.stdout
+        assert f"{n_items} items were there already and not stored again; --allow-duplicates" in result.stdout
         assert "0 " in result.stdout.splitlines()[0]
         answer = json.loads(run(*words, "--json").stdout)
         assert (answer["stored"], answer["present"], answer["items"]) == (0, n_items, n_items)
-        answer = json.loads(run(*words, "--again", "--json").stdout)
+        answer = json.loads(run(*words, "--allow-duplicates", "--json").stdout)
         assert (answer["stored"], answer["present"], answer["items"]) == (n_items, 0, 2 * n_items)
 
 
@@ -138,7 +138,7 @@ def test_a_table_without_kept_vectors_is_stored_and_it_is_said_that_it_looks_kno
     result = run("add", tmp_path / "made", tmp_path / "rows.csv")
     assert "30 items stored, 62 in total" in result.stdout
     assert "All of them look like items that were there already" in " ".join(result.stdout.split())
-    assert "look like" not in run("add", tmp_path / "made", tmp_path / "rows.csv", "--again").stdout
+    assert "look like" not in run("add", tmp_path / "made", tmp_path / "rows.csv", "--allow-duplicates").stdout
 
 
 def test_a_search_takes_a_text_or_a_picture_as_it_is(places, run):

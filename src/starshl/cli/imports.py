@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .index.common import busy, check_new_folder
+from .._common.words import counted
+from .index.common import busy, check_new_folder, left_out_lines
 from .options import (
     AsJson,
     Decimal,
@@ -29,7 +30,7 @@ from .options import (
 from .rows import RowOptions, TextColumn, about_items, read_rows, read_texts
 
 if TYPE_CHECKING:
-    from ..collection.importing.summary import ImportSummary
+    from ..collection.importing.building import ImportSummary
 
 Pictures = Annotated[
     Path,
@@ -160,8 +161,16 @@ def vectors(
 def _print(summary: ImportSummary, as_json: bool) -> None:
     if as_json:
         print_json(summary.as_dict())
-    else:
-        folder = summary.collection
-        typer.echo(
-            f"{summary.text()}\nLook at it with: starshl explore {folder}\nSearch it with: starshl serve {folder}"
-        )
+        return
+    folder = summary.collection
+    lines = [
+        f"{counted(summary.n_items, summary.kind[:-1])} in {folder}, in {summary.seconds:.1f} s.",
+        summary.labels,
+        f"Features: {summary.features}, {counted(summary.n_features, 'number')}. "
+        f"Codes: {counted(summary.n_bits, 'bit')}.",
+        summary.choice,
+        *left_out_lines(summary.n_other_files, summary.skipped),
+        f"Look at it with: starshl explore {folder}",
+        f"Search it with: starshl serve {folder}",
+    ]
+    typer.echo("\n".join(lines))

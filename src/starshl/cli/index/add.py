@@ -23,7 +23,7 @@ from ..options import (
     progress_shown,
     split_names,
 )
-from ..rows import RowOptions, read_rows, read_texts
+from ..rows import RowOptions, about_items, read_rows, read_texts
 from .common import (
     Folder,
     busy,
@@ -32,20 +32,17 @@ from .common import (
     holding_vectors,
     holds_pictures,
     holds_texts,
+    left_out_lines,
     opened,
     origin,
     print_answer,
-    store_items,
 )
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from ...codes.binary import BinaryCodes
     from ...collection.collection import Collection
-    from ...collection.importing.building import Added
-    from ...collection.importing.summary import AdditionSummary
-    from ...data.tables.reading import Table
+    from ...collection.importing.building import AdditionSummary
 
 Inputs = Annotated[
     list[Path],
@@ -60,7 +57,9 @@ Text = Annotated[
     typer.Option("--text", "-t", metavar="COLUMN", help="The column of texts; by default, that of the collection."),
 ]
 Replace = Annotated[bool, typer.Option("--replace", help="Replace items whose ids exist.")]
-Again = Annotated[bool, typer.Option("--again", help="Store items that are there already once more.")]
+AllowDuplicates = Annotated[
+    bool, typer.Option("--allow-duplicates", help="Store items that are there already once more.")
+]
 
 
 def add(
@@ -75,7 +74,7 @@ def add(
     drop: Drop = None,
     decimal: Decimal = None,
     replace: Replace = False,
-    again: Again = False,
+    allow_duplicates: AllowDuplicates = False,
     jobs: Jobs = None,
     progress: Progress = None,
     as_json: AsJson = False,
@@ -93,18 +92,18 @@ def add(
     with opened(folder) as collection:
         if holds_pictures(collection, inputs):
             _check_no_columns(options, text)
-            summary = _add_pictures(collection, inputs, no_labels, jobs, progress, again=again)
+            summary = _add_pictures(collection, inputs, no_labels, jobs, progress, allow_duplicates)
             _print_summary(summary, as_json)
             return
         if len(inputs) > 1:
             raise ValueError(f"There are {len(inputs)} files. Only pictures can be several; add one file at a time.")
         if holds_texts(collection, inputs[0], vectors):
-            summary = _add_texts(collection, inputs[0], text, options, progress, replace=replace, again=again)
+            summary = _add_texts(collection, inputs[0], text, options, progress, replace, allow_duplicates)
             _print_summary(summary, as_json)
             return
         if text is not None:
             raise ValueError("--text is for tables of texts and for collections of texts. Leave it out.")
-        _add_vectors(collection, inputs[0], options, progress, as_json, replace=replace, again=again)
+        _add_vectors(collection, inputs[0], options, progress, replace, allow_duplicates, as_json)
 
 
 def _add_vectors(
@@ -112,12 +111,11 @@ def _add_vectors(
     input: Path,
     options: RowOptions,
     progress: bool | None,
-    as_json: bool,
-    *,
     replace: bool,
-    again: bool,
+    allow_duplicates: bool,
+    as_json: bool,
 ) -> None:
-    from ...collection.importing.summary import present_lines
+    from ...collection.importing.building import add_items
     from ...data.tables.reading import with_kept_features
 
     with holding_vectors(collection, input) as check:
@@ -128,18 +126,19 @@ def _add_vectors(
     if not replace:
         _check_ids_are_new(collection, table.ids)
     codes = encode_items(collection.hasher, table, progress)
+    about = {"labels": table.y, **about_items(table)}
     with busy("storing", progress):
-        added = _store(collection, table, codes, replace=replace, again=again)
+        added = add_items(collection, table.X, codes=codes, replace=replace, allow_duplicates=allow_duplicates, **about)
     answer = {
         "stored": added.n_stored,
-        "items": len(collection),
+        "items": added.n_items,
         "vectors": feature_columns(table),
         "labels": table.label_column,
         "present": added.n_present,
         "look_present": added.look_present,
     }
-    text = f"{counted(added.n_stored, 'item')} stored, {answer['items']:,} in total{origin(table)}"
-    lines = [text, *present_lines(added.n_present)]
+    text = f"{counted(added.n_stored, 'item')} stored, {added.n_items:,} in total{origin(table)}"
+    lines = [text, *_present_lines(added.n_present)]
     if added.look_present:
         lines.append(
             "All of them look like items that were there already: reference, metadata and code are the same. If this "
@@ -148,27 +147,14 @@ def _add_vectors(
     print_answer(answer, "\n".join(lines), as_json)
 
 
-def _store(collection: Collection, table: Table, codes: BinaryCodes, *, replace: bool, again: bool) -> Added:
-    """Store the items of a table; those without ids only if they are not there already."""
-    from ..._common.labels import check_labels
-    from ...collection.importing.building import Added, add_new
-
-    if table.ids is None:
-        about: dict[str, Any] = {"labels": table.y, "metadata": table.metadata, "references": table.references}
-        return add_new(collection, table.X, codes=codes, **about, again=again)
-    stored = store_items(collection, table, codes, replace=replace)
-    return Added(len(stored), int(check_labels(table.y, len(stored)).labeled.sum()))
-
-
 def _add_texts(
     collection: Collection,
     input: Path,
     column: str | None,
     options: RowOptions,
     progress: bool | None,
-    *,
     replace: bool,
-    again: bool,
+    allow_duplicates: bool,
 ) -> AdditionSummary:
     from ...collection.importing.texts import add_texts, text_field
 
@@ -178,7 +164,7 @@ def _add_texts(
     if not replace:
         _check_ids_are_new(collection, about.get("ids"))
     with busy("storing", progress):
-        return add_texts(collection, texts, replace=replace, again=again, **about)
+        return add_texts(collection, texts, replace=replace, allow_duplicates=allow_duplicates, **about)
 
 
 def _add_pictures(
@@ -187,13 +173,18 @@ def _add_pictures(
     no_labels: bool,
     jobs: int | None,
     progress: bool | None,
-    *,
-    again: bool,
+    allow_duplicates: bool,
 ) -> AdditionSummary:
     from ...collection.importing.pictures import add_pictures
 
-    shown = progress_shown(progress)
-    return add_pictures(collection, inputs, labels=not no_labels, again=again, n_jobs=jobs, progress=shown)
+    return add_pictures(
+        collection,
+        inputs,
+        labels=not no_labels,
+        allow_duplicates=allow_duplicates,
+        n_jobs=jobs,
+        progress=progress_shown(progress),
+    )
 
 
 def _print_summary(summary: AdditionSummary, as_json: bool) -> None:
@@ -205,7 +196,23 @@ def _print_summary(summary: AdditionSummary, as_json: bool) -> None:
         "skipped": [asdict(each) for each in summary.skipped],
         "other_files": summary.n_other_files,
     }
-    print_answer(answer, summary.text(), as_json)
+    labeled = f"{summary.n_labeled:,} of them with a label" if summary.n_labeled else "without labels"
+    labeled = f", {labeled}" if summary.n_stored else ""
+    stored = counted(summary.n_stored, summary.kind[:-1])
+    text = f"{stored} stored{labeled}; {summary.n_items:,} items in total"
+    lines = [text, *_present_lines(summary.n_present), *left_out_lines(summary.n_other_files, summary.skipped)]
+    print_answer(answer, "\n".join(lines), as_json)
+
+
+def _present_lines(n_present: int) -> list[str]:
+    """Say how many items were not stored because they were there already; nothing if there are none."""
+    if not n_present:
+        return []
+    was, it = ("was", "it") if n_present == 1 else ("were", "them")
+    return [
+        f"{counted(n_present, 'item')} {was} there already and not stored again; --allow-duplicates stores {it} once "
+        "more."
+    ]
 
 
 def _check_no_columns(options: RowOptions, text: str | None) -> None:

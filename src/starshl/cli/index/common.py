@@ -17,10 +17,9 @@ from ..outputs import check_output_folder
 from ..rows import LINES, RowOptions, cells_taken_by, decimal_of, feature_names, read_texts
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ...codes.binary import BinaryCodes
     from ...collection.collection import Collection
+    from ...collection.importing.building import Skipped
     from ...data.tables.reading import Table
     from ...hashers.base import BaseHasher
 
@@ -36,6 +35,7 @@ Keep = Annotated[
     ),
 ]
 _ROWS_PER_STEP = 2048  # between two steps of the progress bar
+_SKIPPED_SHOWN = 10  # files listed on the screen
 
 
 def check_new_folder(folder: Path) -> None:
@@ -93,20 +93,6 @@ def encode_items(hasher: BaseHasher, table: Table, progress: bool | None) -> Bin
     return hasher.as_codes(np.concatenate(packed))
 
 
-def store_items(collection: Collection, table: Table, codes: BinaryCodes, *, replace: bool = False) -> np.ndarray:
-    """Store the items of a table, encoded with the collection's hasher, with their vectors if it keeps them."""
-    X = None if collection.vector_dtype is None else table.X
-    given: dict[str, Any] = {
-        "codes": codes,
-        "model_digest": collection.model_digest,
-        "ids": table.ids,
-        "labels": table.y,
-        "metadata": table.metadata,
-        "references": table.references,
-    }
-    return collection.upsert(X, **given) if replace and table.ids is not None else collection.add(X, **given)
-
-
 def busy(what: str, progress: bool | None) -> AbstractContextManager[object]:
     """Show a sign of life on standard error during work of unknown length."""
     from ..._common.progress import status
@@ -128,6 +114,17 @@ def origin(table: Table) -> str:
         shown = ", ".join(names) if n <= 5 else f"{', '.join(names[:4])}, ..., {names[-1]}"
         return f"; vectors from {counted(n, 'column')}: {shown}"
     return f"; vectors from {table.vectors}" if table.vectors else ""
+
+
+def left_out_lines(n_other_files: int, skipped: Sequence[Skipped]) -> list[str]:
+    """Say which files were left out of an import, nothing if none were."""
+    lines = [f"{counted(n_other_files, 'file')} of other kinds left alone."] if n_other_files else []
+    if skipped:
+        lines.append(f"{counted(len(skipped), 'file')} skipped:")
+        lines += [f"  {each.reason}" for each in skipped[:_SKIPPED_SHOWN]]
+        if len(skipped) > _SKIPPED_SHOWN:
+            lines.append(f"  and {len(skipped) - _SKIPPED_SHOWN:,} more; --json lists all.")
+    return lines
 
 
 def print_answer(answer: dict[str, Any], text: str, as_json: bool) -> None:

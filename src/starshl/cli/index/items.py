@@ -27,7 +27,7 @@ from ..options import (
     split_names,
 )
 from ..outputs import check_output
-from ..rows import RowOptions, read_rows
+from ..rows import RowOptions, about_items, read_rows
 from .common import (
     Folder,
     ItemIds,
@@ -39,7 +39,6 @@ from .common import (
     opened,
     origin,
     print_answer,
-    store_items,
     unknown_ids_reported,
 )
 
@@ -102,6 +101,7 @@ def build(
     Columns that the model does not use become metadata, and those that --metadata names.
     """
     from ...collection.collection import atomic_collection
+    from ...collection.importing.building import add_items
 
     check_new_folder(folder)
     fields = parsed_fields(field)
@@ -110,7 +110,8 @@ def build(
     table = keep_features(read_rows(input, options, hasher, as_items=True), metadata)
     codes = encode_items(hasher, table, progress)
     with atomic_collection(folder, hasher, vectors=keep, fields=fields) as collection, busy("storing", progress):
-        store_items(collection, table, codes)
+        about = {"labels": table.y, **about_items(table)}
+        add_items(collection, table.X, codes=codes, allow_duplicates=True, **about)
         answer: dict[str, Any] = {"folder": str(folder), "items": len(collection), "bits": collection.n_bits}
     answer |= {"vectors": feature_columns(table), "labels": table.label_column, "kept": keep}
     text = f"{counted(answer['items'], 'item')} of {counted(answer['bits'], 'bit')} in {folder}{origin(table)}"

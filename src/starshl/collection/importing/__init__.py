@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from .building import AdditionSummary, ImportSummary, Skipped
 from .pictures import add_pictures, import_pictures
-from .summary import AdditionSummary, ImportSummary, Skipped
 from .texts import add_texts, import_texts
 from .vectors import binarize, import_vectors
 

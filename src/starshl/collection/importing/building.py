@@ -1,10 +1,11 @@
-"""A new collection, filled in portions before anyone can see it."""
+"""What all imports share: a new collection from vectors, additions to one that exists, and a summary of either."""
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -28,11 +29,133 @@ _FEWEST = 20  # items to learn from
 _SHOWN = 5  # classes named in a sentence
 _N_BITS = 32  # as binarize has them
 _PORTION = 2000  # items that are stored at a time
-_KEPT = "float16"
+_VECTOR_DTYPE = "float16"
 
 
 @dataclass(frozen=True, slots=True)
-class LearnedHasher:
+class Skipped:
+    """A file that could not be used, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSummary:
+    """What was made: where, of what, with which labels and codes, and what was left out.
+
+    ``labels`` and ``choice`` say in a sentence each what became of the labels, and which hasher was chosen and why.
+    """
+
+    collection: str
+    kind: str
+    n_items: int
+    n_labeled: int
+    classes: list[str]
+    features: str
+    n_features: int
+    method: str
+    n_bits: int
+    labels: str
+    choice: str
+    seconds: float
+    skipped: tuple[Skipped, ...] = ()
+    n_other_files: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as JSON holds it."""
+        return asdict(self) | {"skipped": [asdict(each) for each in self.skipped]}
+
+
+@dataclass(frozen=True, slots=True)
+class AdditionSummary:
+    """What was added to a collection, how many items it has now, and what was left out.
+
+    ``n_present`` items were there already, and were not stored again. ``look_present`` says that all stored items look
+    like some that were there, where it cannot be known for sure.
+    """
+
+    collection: str
+    kind: str
+    n_stored: int
+    n_items: int
+    n_labeled: int
+    skipped: tuple[Skipped, ...] = ()
+    n_other_files: int = 0
+    n_present: int = 0
+    look_present: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as JSON holds it."""
+        return asdict(self) | {"skipped": [asdict(each) for each in self.skipped]}
+
+
+def check_new(folder: str | os.PathLike[str]) -> None:
+    """Refuse a folder that exists, before any work is done."""
+    refuse_existing(folder, "Choose another folder, or remove that one first.")
+
+
+def build_collection(
+    folder: str | os.PathLike[str],
+    kind: str,
+    X: np.ndarray,
+    labels: LabelsLike,
+    *,
+    start: float,
+    features: str,
+    n_bits: int | None,
+    feature_names: Sequence[str] | None = None,
+    embedder: Embedder | None = None,
+    title: str | None = None,
+    ids: ArrayLike | None = None,
+    metadata: Sequence[Mapping[str, Any]] | None = None,
+    references: Sequence[str | None] | None = None,
+    previews: Sequence[bytes | None] | None = None,
+    skipped: Sequence[Skipped] = (),
+    n_other_files: int = 0,
+) -> ImportSummary:
+    """Learn a hasher from vectors and write a collection of all items, completely or not at all.
+
+    ``start`` is when the import began, ``features`` says in words what the vectors are, and ``skipped`` and
+    ``n_other_files`` are for the summary. The other options are those of ``Collection.create`` and ``add``.
+    """
+    known = check_labels(labels, len(X))
+    learned = _learn_hasher(X, labels, n_bits)
+    if feature_names is not None:
+        learned.hasher.feature_names_in_ = np.array(feature_names, dtype=object)
+    codes = codes_of_vectors(learned.hasher, X, learned.taught_by)
+    columns = {"ids": ids, "metadata": metadata, "references": references, "previews": previews}
+    given = None if labels is None else as_label_array(labels)
+    with atomic_collection(folder, learned.hasher, vectors=_VECTOR_DTYPE, embedder=embedder, title=title) as made:
+        for portion in tiles(len(X), _PORTION):
+            part: dict[str, Any] = {name: None if all_ is None else all_[portion] for name, all_ in columns.items()}  # type: ignore[index]
+            made.add(
+                X[portion],
+                codes=codes[portion],
+                model_digest=made.model_digest,
+                labels=None if given is None else given[portion],
+                **part,
+            )
+    return ImportSummary(
+        collection=os.fspath(folder),
+        kind=kind,
+        n_items=len(X),
+        n_labeled=int(known.labeled.sum()),
+        classes=[str(name) for name in known.classes.tolist()],
+        features=features,
+        n_features=X.shape[1],
+        method=type(learned.hasher).__name__,
+        n_bits=learned.hasher.n_bits_,
+        labels=learned.labels,
+        choice=learned.choice,
+        seconds=round(time.perf_counter() - start, 3),
+        skipped=tuple(skipped),
+        n_other_files=n_other_files,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _LearnedHasher:
     """A fitted hasher, the labels that taught it, and in plain words what became of labels and how it was chosen."""
 
     hasher: BaseHasher
@@ -41,7 +164,7 @@ class LearnedHasher:
     choice: str
 
 
-def learn_hasher(X: np.ndarray, y: LabelsLike, n_bits: int | None = None) -> LearnedHasher:
+def _learn_hasher(X: np.ndarray, y: LabelsLike, n_bits: int | None) -> _LearnedHasher:
     """Fit the hasher that :func:`starshl.binarize` would choose; without two classes, labels teach it nothing."""
     known = check_labels(y, len(X))
     n_labeled, classes = int(known.labeled.sum()), [str(name) for name in known.classes.tolist()]
@@ -52,9 +175,9 @@ def learn_hasher(X: np.ndarray, y: LabelsLike, n_bits: int | None = None) -> Lea
         hasher: BaseHasher = LSHash(n_bits or _N_BITS, random_state=0).fit(X if len(X) > 1 else np.repeat(X, 2, axis=0))
         few = f"{counted(len(X), 'item')} {'is' if len(X) == 1 else 'are'} too few to learn from"
         reason = f"LSHash was chosen, because {few}; {_FEWEST} would be enough."
-        return LearnedHasher(hasher, None, sentence, reason)
+        return _LearnedHasher(hasher, None, sentence, reason)
     choice = choose_hasher(hold_out(X, taught_by, None, 0), None, n_bits)
-    return LearnedHasher(clone(choice.hasher).fit(X, taught_by), taught_by, sentence, choice.reason)
+    return _LearnedHasher(clone(choice.hasher).fit(X, taught_by), taught_by, sentence, choice.reason)
 
 
 def _about_labels(n_items: int, n_labeled: int, classes: list[str]) -> str:
@@ -70,94 +193,54 @@ def _about_labels(n_items: int, n_labeled: int, classes: list[str]) -> str:
     return f"Labels: {of} items have one of {len(classes)} classes ({shown})."
 
 
-def check_new(folder: str | os.PathLike[str]) -> None:
-    """Refuse a folder that exists, before any work is done."""
-    refuse_existing(folder, "Choose another folder, or remove that one first.")
-
-
-def fill_collection(
-    folder: str | os.PathLike[str],
-    learned: LearnedHasher,
-    X: np.ndarray,
-    labels: LabelsLike,
-    *,
-    embedder: Embedder | None = None,
-    title: str | None = None,
-    ids: ArrayLike | None = None,
-    metadata: Sequence[Mapping[str, Any]] | None = None,
-    references: Sequence[str | None] | None = None,
-    previews: Sequence[bytes | None] | None = None,
-) -> None:
-    """Write a collection of all items, completely or not at all."""
-    codes = codes_of_vectors(learned.hasher, X, learned.taught_by)
-    columns = {"ids": ids, "metadata": metadata, "references": references, "previews": previews}
-    given = None if labels is None else as_label_array(labels)
-    with atomic_collection(folder, learned.hasher, vectors=_KEPT, embedder=embedder, title=title) as collection:
-        for portion in tiles(len(X), _PORTION):
-            part: dict[str, Any] = {name: None if all_ is None else all_[portion] for name, all_ in columns.items()}  # type: ignore[index]
-            collection.add(
-                X[portion],
-                codes=codes[portion],
-                model_digest=collection.model_digest,
-                labels=None if given is None else given[portion],
-                **part,
-            )
-
-
-@dataclass(frozen=True, slots=True)
-class Added:
-    """How many items were stored, how many of them with a label, and how many were there already and were not.
-
-    ``look_present`` says that all stored items look like some that were there, where it cannot be known for sure.
-    """
-
-    n_stored: int
-    n_labeled: int
-    n_present: int = 0
-    look_present: bool = False
-
-
-def add_new(
+def add_items(
     collection: Collection,
     X: Any,
     *,
     labels: LabelsLike = None,
     codes: BinaryCodes | None = None,
+    ids: ArrayLike | None = None,
     metadata: Sequence[Mapping[str, Any]] | None = None,
     references: Sequence[str | None] | None = None,
     previews: Sequence[bytes | None] | None = None,
-    again: bool = False,
-    sure: bool = False,
-) -> Added:
-    """Store items, with the next free ids, of which the collection has no duplicates; ``again``, all of them.
+    replace: bool = False,
+    allow_duplicates: bool = False,
+    trust_match: bool = False,
+) -> AdditionSummary:
+    """Store items; without ids, only those of which the collection has no duplicate, unless these are allowed.
 
-    If neither vectors nor previews are kept, items that look the same may differ. Unless the caller is ``sure`` that
-    they do not, these are stored, too.
+    ``codes`` are those of the vectors by the hasher of the collection, if they are known. ``replace`` replaces items
+    whose ids exist. If neither vectors nor previews are kept, items that look the same may differ, and are stored, too,
+    unless the caller says with ``trust_match`` that they do not.
     """
-    columns: dict[str, Any] = {"metadata": metadata, "references": references, "previews": previews}
-    known = None if labels is None else as_label_array(labels)
     n_items = X.shape[0] if hasattr(X, "shape") else len(X)
-    is_new = np.ones(n_items, np.bool_)
-    look_present = False
-    if not again:
-        same = collection.find_duplicates(X, codes=codes, **columns)
-        found = np.array([item is not None for item in same], np.bool_)
-        if sure or collection.vector_dtype is not None or previews is not None:
-            is_new = ~found
+    columns: dict[str, Any] = {"metadata": metadata, "references": references, "previews": previews}
+    chosen, look_present = np.arange(n_items), False
+    if ids is None and not allow_duplicates:
+        found = np.array([item is not None for item in collection.find_duplicates(X, codes=codes, **columns)], np.bool_)
+        if trust_match or collection.vector_dtype is not None or previews is not None:
+            chosen = np.flatnonzero(~found)
         else:
             look_present = bool(found.all())
-    chosen = np.flatnonzero(is_new)
     given: dict[str, Any] = {
         name: None if column is None else [column[row] for row in chosen] for name, column in columns.items()
     }
-    given["labels"] = None if known is None else known[chosen]
-    if codes is not None:
-        given |= {"codes": codes[chosen], "model_digest": collection.model_digest}
+    given |= {"ids": ids, "labels": None if labels is None else as_label_array(labels)[chosen]}
+    given |= {} if codes is None else {"codes": codes[chosen], "model_digest": collection.model_digest}
     if len(chosen):
-        wanted = X if len(chosen) == n_items else _rows(X, chosen)
-        collection.add(None if codes is not None and collection.vector_dtype is None else wanted, **given)
-    n_labeled = int(check_labels(given["labels"], len(chosen)).labeled.sum()) if len(chosen) else 0
-    return Added(len(chosen), n_labeled, n_items - len(chosen), look_present)
+        rows = X if len(chosen) == n_items else _rows(X, chosen)
+        rows = None if codes is not None and collection.vector_dtype is None else rows
+        put = collection.upsert if replace and ids is not None else collection.add
+        put(rows, **given)
+    return AdditionSummary(
+        collection=os.fspath(collection.folder),
+        kind=collection.kind,
+        n_stored=len(chosen),
+        n_items=len(collection),
+        n_labeled=int(check_labels(given["labels"], len(chosen)).labeled.sum()) if len(chosen) else 0,
+        n_present=n_items - len(chosen),
+        look_present=look_present,
+    )
 
 
 def _rows(X: Any, chosen: np.ndarray) -> Any:

@@ -1,11 +1,11 @@
-"""From a folder of pictures to a collection: features, codes and previews."""
+"""From a folder of pictures to a collection: files, features, codes and previews; and more pictures for one."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,15 @@ from ...data.features.picture_files import (
 from ...data.features.pictures import PictureFeatures
 from ...exceptions import PictureError
 from ..collection import Collection
-from .building import add_new, check_new, embedder_for, fill_collection, learn_hasher
-from .summary import AdditionSummary, ImportSummary, Skipped
+from .building import (
+    AdditionSummary,
+    ImportSummary,
+    Skipped,
+    add_items,
+    build_collection,
+    check_new,
+    embedder_for,
+)
 
 _NOT_READ = (".heic", ".heif", ".avif", ".jp2", ".svg")
 BATCH = 64  # pictures whose features are computed together
@@ -44,6 +51,118 @@ class PictureFile:
     path: Path
     reference: str
     label: str | None
+
+
+def import_pictures(
+    pictures: str | os.PathLike[str],
+    collection: str | os.PathLike[str],
+    *,
+    n_bits: int | None = None,
+    network: bool = False,
+    n_jobs: int | None = None,
+    progress: bool = False,
+) -> ImportSummary:
+    """Make a collection of all pictures in a folder, completely or not at all.
+
+    JPEG, PNG, WebP, GIF, BMP and TIFF files are read. The name of a subfolder is the label of the pictures in it;
+    pictures at the top have none. Files that cannot be read are skipped and listed.
+
+    Parameters
+    ----------
+    pictures : path of the folder
+    collection : path of the new collection
+    n_bits : int, default=None
+        Length of the codes; None is 32, or as many as the vectors allow.
+    network : bool, default=False
+        Describe pictures with a neural network trained on photographs (:class:`starshl.data.features.NetworkFeatures`)
+        instead of with pixels, gradients and colors.
+    n_jobs : int, default=None
+        Number of threads; None means one, -1 means all. The collection does not depend on it.
+    progress : bool, default=False
+        Show a bar on standard error.
+    """
+    start = time.perf_counter()
+    check_new(collection)
+    files, n_others = find_pictures(pictures)
+    first: list[Any] = [ReadPictures(_SIDE).fit()]
+    if network:
+        first = [ReadPictures(SIDE, shape="center").fit(), NetworkFeatures().fit()]
+    rows, previews, kept, skipped = read_pictures(files, first, n_jobs, progress=progress)
+    embedder, X = _fit_features(first, rows, network=network)
+    return build_collection(
+        collection,
+        "pictures",
+        X,
+        labels_of(kept),
+        start=start,
+        features="EfficientNet-Lite0" if network else f"pixels, gradients and colors of {_SIDE} x {_SIDE} pixels",
+        n_bits=n_bits,
+        embedder=embedder,
+        references=[file.reference for file in kept],
+        previews=previews,
+        skipped=skipped,
+        n_other_files=n_others,
+    )
+
+
+def _fit_features(first: list[Any], rows: np.ndarray, *, network: bool) -> tuple[Embedder, np.ndarray]:
+    """Fit the steps that are learned; return the embedder, and the vectors of all pictures."""
+    later: list[Any] = []
+    sizes = None
+    if not network:
+        # Shown one white picture: black ones alone could be of any scale.
+        features = PictureFeatures((_SIDE, _SIDE, 3)).fit(np.full((1, _SIDE, _SIDE, 3), 255, np.uint8))
+        sizes = [view.stop - view.start for view in features.views.values()]
+        later.append(features)
+    reduce = Reduce(view_sizes=sizes)
+    sample = rows
+    if len(rows) > reduce.max_rows:
+        sample = rows[np.linspace(0, len(rows) - 1, reduce.max_rows).astype(int)]
+    for step in later:
+        sample = step.transform(sample)
+    later.append(reduce.fit(sample))
+    parts = []
+    for batch in tiles(len(rows), 16 * BATCH):
+        part = rows[batch]
+        for step in later:
+            part = step.transform(part)
+        parts.append(part)
+    return Embedder("pictures", [*first, *later]), np.concatenate(parts)
+
+
+def add_pictures(
+    collection: Collection,
+    pictures: Sequence[str | os.PathLike[str]],
+    *,
+    labels: bool = True,
+    allow_duplicates: bool = False,
+    n_jobs: int | None = None,
+    progress: bool = False,
+) -> AdditionSummary:
+    """Add pictures to a collection of pictures, all that can be read or none.
+
+    Pictures that are there already, with the same path in their folder and the same preview, are not stored again.
+
+    Parameters
+    ----------
+    collection : Collection, open for writing
+    pictures : list of paths
+        Files, and folders as in :func:`import_pictures`.
+    labels : bool, default=True
+        Whether the name of a subfolder is the label of the pictures in it.
+    allow_duplicates : bool, default=False
+        Store pictures that are there already once more.
+    n_jobs, progress : as in :func:`import_pictures`
+    """
+    embedder = embedder_for(collection, "pictures")
+    files, n_others = collect_pictures(pictures)
+    rows, previews, kept, skipped = read_pictures(files, embedder.steps, n_jobs, progress=progress)
+    known = labels_of(kept) if labels else None
+    references = [file.reference for file in kept]
+    added = add_items(
+        collection, rows, labels=known, references=references, previews=previews, allow_duplicates=allow_duplicates
+    )
+    return replace(added, skipped=tuple(skipped), n_other_files=n_others)
 
 
 def find_pictures(folder: str | os.PathLike[str]) -> tuple[list[PictureFile], int]:
@@ -110,9 +229,6 @@ def _refuse(error: OSError) -> None:
     raise error
 
 
-# Picture files, read in threads: their rows, their previews, and which of them cannot be read.
-
-
 def read_pictures(
     files: Sequence[PictureFile], steps: Sequence[Any], n_jobs: int | None, *, progress: bool
 ) -> tuple[np.ndarray, list[bytes], list[PictureFile], list[Skipped]]:
@@ -140,9 +256,9 @@ def read_pictures(
 def _read_one(file: PictureFile, steps: Sequence[Any]) -> tuple[np.ndarray, bytes] | str:
     """Return what the steps make of a picture and its preview, or the reason why it cannot be read."""
     try:
-        image = open_picture(file.path, side=_decoded_side(steps[0]))
+        image = open_picture(file.path, side=_decoded_side(steps[0]), name=repr(file.reference))
     except PictureError as error:
-        return str(error).replace(repr(str(file.path)), repr(file.reference))
+        return str(error)
     except OSError as error:
         return f"{file.reference!r} cannot be opened ({error.strerror}). Check its permissions."
     row: Any = [image]
@@ -151,145 +267,13 @@ def _read_one(file: PictureFile, steps: Sequence[Any]) -> tuple[np.ndarray, byte
     return row[0], preview_of(image)
 
 
-def labels_of(files: Sequence[PictureFile]) -> np.ndarray | None:
-    """Return the labels that subfolders give to pictures, None if they give none."""
-    names = [file.label for file in files]
-    return None if all(name is None for name in names) else np.array(names, dtype=object)
-
-
 def _decoded_side(step: Any) -> int | None:
     """Return how large a picture must be for a step and for a preview, None if the step does not say."""
     side = getattr(step, "side", None)
     return max(side, PREVIEW_SIDE) if isinstance(side, int) else None
 
 
-def import_pictures(
-    pictures: str | os.PathLike[str],
-    collection: str | os.PathLike[str],
-    *,
-    n_bits: int | None = None,
-    network: bool = False,
-    n_jobs: int | None = None,
-    progress: bool = False,
-) -> ImportSummary:
-    """Make a collection of all pictures in a folder, completely or not at all.
-
-    JPEG, PNG, WebP, GIF, BMP and TIFF files are read. The name of a subfolder is the label of the pictures in it;
-    pictures at the top have none. Files that cannot be read are skipped and listed.
-
-    Parameters
-    ----------
-    pictures : path of the folder
-    collection : path of the new collection
-    n_bits : int, default=None
-        Length of the codes; None is 32, or as many as the vectors allow.
-    network : bool, default=False
-        Describe pictures with a neural network trained on photographs (:class:`starshl.data.features.NetworkFeatures`)
-        instead of with pixels, gradients and colors.
-    n_jobs : int, default=None
-        Number of threads; None means one, -1 means all. The collection does not depend on it.
-    progress : bool, default=False
-        Show a bar on standard error.
-    """
-    start = time.perf_counter()
-    check_new(collection)
-    files, n_others = find_pictures(pictures)
-    first: list[Any] = [ReadPictures(_SIDE).fit()]
-    if network:
-        first = [ReadPictures(SIDE, shape="center").fit(), NetworkFeatures().fit()]
-    rows, previews, kept, skipped = read_pictures(files, first, n_jobs, progress=progress)
-    embedder, X = _finish(first, rows, network=network)
-    labels = labels_of(kept)
-    learned = learn_hasher(X, labels, n_bits)
-    fill_collection(
-        collection,
-        learned,
-        X,
-        labels,
-        embedder=embedder,
-        references=[file.reference for file in kept],
-        previews=previews,
-    )
-    return ImportSummary(
-        collection=os.fspath(collection),
-        kind="pictures",
-        n_items=len(kept),
-        n_labeled=sum(file.label is not None for file in kept),
-        classes=sorted({file.label for file in kept if file.label is not None}),
-        features="EfficientNet-Lite0" if network else f"pixels, gradients and colors of {_SIDE} x {_SIDE} pixels",
-        n_features=X.shape[1],
-        method=type(learned.hasher).__name__,
-        n_bits=learned.hasher.n_bits_,
-        labels=learned.labels,
-        choice=learned.choice,
-        seconds=round(time.perf_counter() - start, 3),
-        skipped=tuple(skipped),
-        n_other_files=n_others,
-    )
-
-
-def _finish(first: list[Any], rows: np.ndarray, *, network: bool) -> tuple[Embedder, np.ndarray]:
-    """Fit the steps that are learned; return the embedder, and the vectors of all pictures."""
-    later: list[Any] = []
-    sizes = None
-    if not network:
-        # Shown one white picture: black ones alone could be of any scale.
-        features = PictureFeatures((_SIDE, _SIDE, 3)).fit(np.full((1, _SIDE, _SIDE, 3), 255, np.uint8))
-        sizes = [view.stop - view.start for view in features.views.values()]
-        later.append(features)
-    reduce = Reduce(view_sizes=sizes)
-    sample = rows
-    if len(rows) > reduce.max_rows:
-        sample = rows[np.linspace(0, len(rows) - 1, reduce.max_rows).astype(int)]
-    for step in later:
-        sample = step.transform(sample)
-    later.append(reduce.fit(sample))
-    parts = []
-    for batch in tiles(len(rows), 16 * BATCH):
-        part = rows[batch]
-        for step in later:
-            part = step.transform(part)
-        parts.append(part)
-    return Embedder("pictures", [*first, *later]), np.concatenate(parts)
-
-
-def add_pictures(
-    collection: Collection,
-    pictures: Sequence[str | os.PathLike[str]],
-    *,
-    labels: bool = True,
-    again: bool = False,
-    n_jobs: int | None = None,
-    progress: bool = False,
-) -> AdditionSummary:
-    """Add pictures to a collection of pictures, all that can be read or none.
-
-    Pictures that are there already, with the same path in their folder and the same preview, are not stored again.
-
-    Parameters
-    ----------
-    collection : Collection, open for writing
-    pictures : list of paths
-        Files, and folders as in :func:`import_pictures`.
-    labels : bool, default=True
-        Whether the name of a subfolder is the label of the pictures in it.
-    again : bool, default=False
-        Store pictures that are there already once more.
-    n_jobs, progress : as in :func:`import_pictures`
-    """
-    embedder = embedder_for(collection, "pictures")
-    files, n_others = collect_pictures(pictures)
-    rows, previews, kept, skipped = read_pictures(files, embedder.steps, n_jobs, progress=progress)
-    known = labels_of(kept) if labels else None
-    references = [file.reference for file in kept]
-    added = add_new(collection, rows, labels=known, references=references, previews=previews, again=again)
-    return AdditionSummary(
-        collection=os.fspath(collection.folder),
-        kind="pictures",
-        n_stored=added.n_stored,
-        n_items=len(collection),
-        n_labeled=added.n_labeled,
-        skipped=tuple(skipped),
-        n_other_files=n_others,
-        n_present=added.n_present,
-    )
+def labels_of(files: Sequence[PictureFile]) -> np.ndarray | None:
+    """Return the labels that subfolders give to pictures, None if they give none."""
+    names = [file.label for file in files]
+    return None if all(name is None for name in names) else np.array(names, dtype=object)

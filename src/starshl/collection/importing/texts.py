@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..._common.labels import LabelsLike, check_labels
+from ..._common.labels import LabelsLike
 from ...data.features.embedder import Embedder
 from ...data.features.numeric import UnitLength
 from ...data.features.text import Text
 from ...index.metadata import check_metadata
 from ..collection import Collection
-from .building import Added, add_new, check_new, embedder_for, fill_collection, learn_hasher
-from .summary import AdditionSummary, ImportSummary
+from .building import AdditionSummary, ImportSummary, add_items, build_collection, check_new, embedder_for
 
 # With 2,500 titles of AG News and unit length, 600 queries: precision at 10 .69, with 128 components .64.
 _N_COMPONENTS = 256
@@ -63,33 +62,20 @@ def import_texts(
     words = Text(_N_COMPONENTS, idf_power=_IDF_POWER).fit(texts)
     embedder = Embedder("texts", [words, UnitLength().fit(words.transform(texts[:1]))])
     X = embedder.transform(texts)
-    learned = learn_hasher(X, labels, n_bits)
     stored = [{**entry, field: text} for entry, text in zip(described, texts, strict=True)]
-    fill_collection(
+    return build_collection(
         collection,
-        learned,
+        "texts",
         X,
         labels,
+        start=start,
+        features=f"TF-IDF weights of {len(words.words_):,} words, reduced",
+        n_bits=n_bits,
         embedder=embedder,
         title=title or field,
         ids=ids,
         metadata=stored,
         references=references,
-    )
-    known = check_labels(labels, len(X))
-    return ImportSummary(
-        collection=os.fspath(collection),
-        kind="texts",
-        n_items=len(X),
-        n_labeled=int(known.labeled.sum()),
-        classes=[str(name) for name in known.classes.tolist()],
-        features=f"TF-IDF weights of {len(words.words_):,} words, reduced",
-        n_features=X.shape[1],
-        method=type(learned.hasher).__name__,
-        n_bits=learned.hasher.n_bits_,
-        labels=learned.labels,
-        choice=learned.choice,
-        seconds=round(time.perf_counter() - start, 3),
     )
 
 
@@ -103,7 +89,7 @@ def add_texts(
     metadata: Sequence[Mapping[str, Any]] | None = None,
     references: Sequence[str | None] | None = None,
     replace: bool = False,
-    again: bool = False,
+    allow_duplicates: bool = False,
 ) -> AdditionSummary:
     """Add texts to a collection of texts, all of them or none.
 
@@ -118,7 +104,7 @@ def add_texts(
         The metadata field that holds the text itself; None is that of the items that are there.
     replace : bool, default=False
         Replace items whose ids exist.
-    again : bool, default=False
+    allow_duplicates : bool, default=False
         Store texts that are there already once more.
     """
     embedder = embedder_for(collection, "texts")
@@ -127,21 +113,16 @@ def add_texts(
     rows = metadata or [{} for _ in texts]
     name = field or text_field(collection)
     stored = rows if name is None else [{**row, name: text} for row, text in zip(rows, texts, strict=True)]
-    given: dict[str, Any] = {"labels": labels, "metadata": stored, "references": references}
-    vectors = embedder.transform(texts)
-    if ids is None:
-        added = add_new(collection, vectors, **given, again=again, sure=name is not None)
-    else:
-        put = collection.upsert if replace else collection.add
-        put(vectors, ids=ids, **given)
-        added = Added(len(texts), int(check_labels(labels, len(texts)).labeled.sum()))
-    return AdditionSummary(
-        collection=os.fspath(collection.folder),
-        kind="texts",
-        n_stored=added.n_stored,
-        n_items=len(collection),
-        n_labeled=added.n_labeled,
-        n_present=added.n_present,
+    return add_items(
+        collection,
+        embedder.transform(texts),
+        labels=labels,
+        ids=ids,
+        metadata=stored,
+        references=references,
+        replace=replace,
+        allow_duplicates=allow_duplicates,
+        trust_match=name is not None,
     )
 
 

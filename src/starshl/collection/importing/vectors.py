@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from ..._common.files import write_atomically
-from ..._common.labels import LabelsLike, check_labels
+from ..._common.labels import LabelsLike
 from ..._common.validation import Seed
 from ...evaluation.benchmark import hold_out
 from ...evaluation.comparison import Comparison, compare_choice
@@ -25,8 +25,7 @@ from ...index.base import check_ids
 from ...index.metadata import check_metadata
 from ..collection import atomic_collection
 from ..items import label_texts, reference_texts
-from .building import check_new, fill_collection, learn_hasher
-from .summary import ImportSummary
+from .building import ImportSummary, build_collection, check_new
 
 
 def import_vectors(
@@ -60,24 +59,19 @@ def import_vectors(
     start = time.perf_counter()
     check_new(collection)
     rows = np.asarray(X)
-    learned = learn_hasher(rows, labels, n_bits)
-    if feature_names is not None:
-        learned.hasher.feature_names_in_ = np.array(feature_names, dtype=object)
-    fill_collection(collection, learned, rows, labels, title=title, ids=ids, metadata=metadata, references=references)
-    known = check_labels(labels, len(rows))
-    return ImportSummary(
-        collection=os.fspath(collection),
-        kind="vectors",
-        n_items=len(rows),
-        n_labeled=int(known.labeled.sum()),
-        classes=[str(name) for name in known.classes.tolist()],
+    return build_collection(
+        collection,
+        "vectors",
+        rows,
+        labels,
+        start=start,
         features="the vectors as they are",
-        n_features=rows.shape[1],
-        method=type(learned.hasher).__name__,
-        n_bits=learned.hasher.n_bits_,
-        labels=learned.labels,
-        choice=learned.choice,
-        seconds=round(time.perf_counter() - start, 3),
+        n_bits=n_bits,
+        feature_names=feature_names,
+        title=title,
+        ids=ids,
+        metadata=metadata,
+        references=references,
     )
 
 

@@ -57,7 +57,7 @@ def is_picture_file(path: Path) -> bool:
     return path.suffix.lower() in ENDINGS
 
 
-def open_picture(source: Any, *, side: int | None = None, max_pixels: int = LARGEST) -> Image:
+def open_picture(source: Any, *, side: int | None = None, max_pixels: int = LARGEST, name: str | None = None) -> Image:
     """Read a picture: upright as its EXIF tag says, in red, green and blue, on white where it is transparent.
 
     Parameters
@@ -69,6 +69,8 @@ def open_picture(source: Any, *, side: int | None = None, max_pixels: int = LARG
         Decode just enough of a JPEG for pictures of this side, which is much faster if it is large.
     max_pixels : int, default=100,000,000
         Larger pictures are refused before they are decoded.
+    name : str, default=None
+        What errors call the file; None is its path.
     """
     images = require("PIL.Image", extra="pictures")
     if isinstance(source, images.Image):
@@ -76,7 +78,7 @@ def open_picture(source: Any, *, side: int | None = None, max_pixels: int = LARG
         return _upright_rgb(source, "The picture")
     if isinstance(source, np.ndarray):
         return images.fromarray(_checked_array(source, max_pixels)).convert("RGB")
-    name = _name_of(source)
+    name = name or _name_of(source)
     try:
         with warnings.catch_warnings():
             # Pillow warns from 89 megapixels on; the limit here is checked below.
@@ -178,8 +180,10 @@ def _name_of(source: Any) -> str:
 
 
 def _reason(error: Exception) -> str:
-    # Pillow names the object in memory where it knows no file name.
-    return "it is of another kind" if type(error).__name__ == "UnidentifiedImageError" else str(error).rstrip(".")
+    # Pillow names the object in memory where it knows no file name, and the system a path that the caller may not use.
+    if type(error).__name__ == "UnidentifiedImageError":
+        return "it is of another kind"
+    return (isinstance(error, OSError) and error.strerror) or str(error).rstrip(".")
 
 
 # ReadPictures: picture files of any size and color mode as arrays of one size.
