@@ -27,10 +27,6 @@ __getattr__, __dir__ = on_first_use(
         "searcher": ["Searcher"],
         "service": ["Service"],
     },
-    libraries=(
-        "fastapi",
-        "uvicorn",
-        "prometheus_client",
-    ),
+    libraries=("fastapi", "uvicorn", "prometheus_client", "jinja2", "python_multipart"),
     extra="serve",
 )

@@ -100,13 +100,13 @@ def create_app(open_service: Callable[[Observer], Service], settings: Settings |
     )
     app.state.service, app.state.metrics = service, metrics
     app.state.tokens, app.state.has_tokens = settings.tokens, len(settings.tokens) > 0
+    app.state.error_page = pages.error_page
     add_problem_handlers(app)
     for part in PARTS:
         app.include_router(part)
     app.add_middleware(RequestLimits, limits=settings.limits)
     app.add_middleware(Guard, settings=settings)
     app.add_middleware(RequestContext, metrics=metrics)
-    app.add_middleware(pages.ErrorPages)
     return app
 
 

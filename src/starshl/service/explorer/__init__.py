@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
-from ..._common.extras import require
-from . import explore, exports, home, map, model, teach
-from . import rendering as assets
-from .rendering import ErrorPages
+from . import explore, exports, home, map, model, rendering, teach
+from .rendering import error_page
 
-ROUTERS = tuple(part.routes for part in (assets, home, explore, teach, map, model, exports))
-for _library in ("jinja2", "python_multipart"):
-    require(_library, extra="serve")
+ROUTERS = tuple(part.routes for part in (rendering, home, explore, teach, map, model, exports))
 
-__all__ = [
-    "ErrorPages",
-    "assets",
-    "explore",
-    "exports",
-    "home",
-    "map",
-    "model",
-    "teach",
-]
+__all__ = ["ROUTERS", "error_page"]

@@ -1,29 +1,26 @@
-"""Templates, with escaping everywhere."""
+"""What all pages are made of: templates, with escaping everywhere, files of scripts and styles, cards, and errors."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
 from fastapi import APIRouter, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Scope
 
 from ..._common.labels import Label
 from ..._common.words import counted
 from ...collection.collection import Collection
 from ...collection.items import Item
 from ...collection.search import Hit
-from ..http.problems import PROBLEM_TYPE
 from ..workspace import Upload
 
 FOREVER = "public, max-age=31536000, immutable"
@@ -112,9 +109,6 @@ def may_write(request: Request) -> bool:
     return not request.app.state.has_tokens or token.startswith("write:")
 
 
-# Items: a picture or a title, a label, and whether a hit is right.
-
-
 @dataclass(frozen=True, slots=True)
 class Card:
     """One item on a page; ``is_right`` compares its label with that of the query, None if one is not known."""
@@ -167,52 +161,9 @@ def _inline(content: bytes, media_type: str) -> str:
     return f"data:{media_type};base64,{base64.b64encode(content).decode()}"
 
 
-# Errors, for browsers that ask for a page.
-
-
-class ErrorPages:
-    """Turns problem details into a page, outside of the API and only for browsers."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"].startswith("/api/") or not _wants_page(scope):
-            await self._app(scope, receive, send)
-            return
-        await self._app(scope, receive, _Answer(scope, send))
-
-
-class _Answer:
-    """Passes an answer on, unless it is a problem: that is collected and sent as a page."""
-
-    def __init__(self, scope: Scope, send: Send) -> None:
-        self._scope, self._send = scope, send
-        self._start: Message | None = None
-        self._body = b""
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start" and _is_problem(message):
-            self._start = message
-        elif self._start is None:
-            await self._send(message)
-        else:
-            self._body += message.get("body", b"")
-            if not message.get("more_body", False):
-                await self._send_page(self._start, json.loads(self._body))
-
-    async def _send_page(self, start: Message, problem: dict[str, Any]) -> None:
-        title = _TITLES.get(start["status"], problem["title"])
-        page = render("error.html", Request(self._scope), start["status"], problem=problem, title=title)
-        replaced = {name for name, _ in page.raw_headers}
-        kept = [(name, value) for name, value in start["headers"] if name.lower() not in replaced]
-        await self._send({**start, "headers": [*kept, *page.raw_headers]})
-        await self._send({"type": "http.response.body", "body": page.body})
-
-
-def _is_problem(message: Message) -> bool:
-    return Headers(raw=message["headers"]).get("content-type", "").startswith(PROBLEM_TYPE)
-
-
-def _wants_page(scope: Scope) -> bool:
-    return "text/html" in Headers(scope=scope).get("accept", "")
+def error_page(scope: Scope, problem: Mapping[str, Any], headers: Mapping[str, str]) -> HTMLResponse:
+    """Return problem details as a page."""
+    title = _TITLES.get(problem["status"], problem["title"])
+    page = render("error.html", Request(scope), problem["status"], problem=problem, title=title)
+    page.headers.update(headers)
+    return page

@@ -1,4 +1,4 @@
-"""Every error as problem details, RFC 9457: what is wrong, and what to do about it."""
+"""Every error as problem details, RFC 9457: what is wrong, and what to do about it; as a page for browsers."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from pydantic import BaseModel
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import Scope
@@ -99,7 +100,7 @@ def problem(
     headers: Mapping[str, str] | None = None,
     errors: Sequence[Mapping[str, str]] | None = None,
 ) -> Response:
-    """Return problem details as a response."""
+    """Return problem details as a response, which is a page if a browser asks for one outside of the API."""
     content: dict[str, Any] = {
         "type": f"/problems/{kind or _NAMES.get(status, 'problem')}",
         "title": HTTPStatus(status).phrase,
@@ -109,7 +110,14 @@ def problem(
     }
     if errors is not None:
         content["errors"] = list(errors)
+    if _is_for_page(scope):
+        page: Response = scope["app"].state.error_page(scope, content, dict(headers or {}))
+        return page
     return Response(json.dumps(content), status, dict(headers or {}), PROBLEM_TYPE)
+
+
+def _is_for_page(scope: Scope) -> bool:
+    return not scope["path"].startswith("/api/") and "text/html" in Headers(scope=scope).get("accept", "")
 
 
 def _problem_of(scope: Scope, error: Exception) -> Response:
