@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from starshl.service.app import PARTS
-from starshl.service.http import access as rates
+from starshl.service.http import access
 from starshl.service.http.access import needed_right
 from starshl.service.settings import READ, WRITE, Limits, Settings, Token, Tokens, read_tokens
 
@@ -163,7 +163,7 @@ def test_pages_of_other_sites_cannot_use_a_service_without_tokens(shared, header
 
 def test_a_client_that_asks_too_often_has_to_wait(running, folder, monkeypatch):
     seconds = [0.0]
-    monkeypatch.setattr(rates, "time", SimpleNamespace(monotonic=lambda: seconds[-1]))
+    monkeypatch.setattr(access, "time", SimpleNamespace(monotonic=lambda: seconds[-1]))
     asked = running(folder, settings=Settings(limits=Limits(rate=0.5, burst=3)))
     statuses = [asked("GET", "/health/live").status_code for _ in range(4)]
     assert statuses == [200, 200, 200, 429]

@@ -13,8 +13,7 @@ from fastapi import FastAPI, Response
 from .._version import __version__
 from . import explorer as pages
 from .errors import BusyError
-from .http import access as login
-from .http import collections, jobs, search
+from .http import access, collections, jobs, search
 from .http.access import Guard, needed_right
 from .http.dependencies import TheMetrics, TheService, in_thread, router
 from .http.metrics import Metrics
@@ -58,7 +57,7 @@ PARTS = (
     search.raw_routes,
     jobs.snapshots_routes,
     jobs.routes,
-    login.routes,
+    access.routes,
     *pages.ROUTERS,
 )
 

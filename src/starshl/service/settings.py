@@ -1,4 +1,4 @@
-"""Limits of a service, and where it may listen."""
+"""Settings of a service: tokens and what they allow, limits, and where it listens."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Tokens:
 def read_tokens(path: str | Path | None = None, environment: Mapping[str, str] | None = None) -> Tokens:
     """Return the tokens of a file and of the environment.
 
-    A line of the file is ``read TOKEN`` or ``write TOKEN``, perhaps followed by the moment when it expires, such as
+    A line of the file is ``read TOKEN`` or ``write TOKEN``, perhaps followed by the time when it expires, such as
     2027-01-31 or 2027-01-31T12:00:00+00:00. ``#`` begins a comment. The variables of the environment are
     STARSHL_READ_TOKEN and STARSHL_WRITE_TOKEN.
     """
@@ -100,7 +100,7 @@ def _parsed(line: str, number: int, path: str | Path) -> Token:
             f"{where} is not a token. Write: read TOKEN, or: write TOKEN, with a date after it if you like."
         )
     try:
-        expires = _moment(words[2]) if len(words) == 3 else None
+        expires = _expiry(words[2]) if len(words) == 3 else None
     except ValueError as error:
         raise ValueError(
             f"{where} has something after its token that is not a date. Write a date as 2027-01-31."
@@ -111,9 +111,9 @@ def _parsed(line: str, number: int, path: str | Path) -> Token:
         raise ValueError(f"{where}: {error}") from error
 
 
-def _moment(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+def _expiry(text: str) -> datetime:
+    time = datetime.fromisoformat(text)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _digest(text: str) -> bytes:

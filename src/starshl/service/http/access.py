@@ -1,4 +1,4 @@
-"""Who may do what: tokens, rates, and pages of other origins, decided before a body is read."""
+"""Who may do what, decided before a body is read: tokens, rate limits, requests of other sites; and the login page."""
 
 from __future__ import annotations
 
@@ -18,26 +18,25 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ..settings import READ, WRITE, Settings, Token, Tokens, is_loopback
 from .problems import problem
 
-_MOST_CLIENTS = 10_000  # remembered at a time, so that many addresses cannot fill the memory
-#: The cookie that carries the token of a browser, the page that sets it, and the address that takes it away.
-COOKIE, LOGIN, LOGOUT = "starshl-token", "/login", "/logout"
-#: Characters of an address to go to after the login.
-LONGEST_TARGET = 2000
-_READING = {"GET", "HEAD", "OPTIONS"}
-_OPEN = re.compile(r"/api/v1/health/(live|ready)|/static/.+")
+routes = APIRouter(include_in_schema=False)
+_COOKIE = "starshl-token"  # carries the token of a browser
+_LOGIN, _LOGOUT = "/login", "/logout"
+_SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
+_NEEDS_NOTHING = re.compile(r"/api/v1/health/(live|ready)|/static/.+")
 # These send a body to ask a question, and change nothing.
 _QUESTIONS = re.compile(
     r"/api/v1/collections/[^/]+/((search|encode|predict)(/picture)?|search/batch|recommend)"
     r"|/api/v1/collections/[^/]+/items/(get|list|count)"
     r"|/explore/[^/]+/search"
 )
-routes = APIRouter(include_in_schema=False)
+_MOST_CLIENTS = 10_000  # remembered at a time, so that many addresses cannot fill the memory
+_LONGEST_TARGET = 2000  # characters of an address to go to after the login
 # A path here: "//other.example" would be an address of another site.
 _PATH = re.compile(r"/(?![/\\])[!-~]*")
-_SECONDS = 30 * 24 * 3600  # 30 days; the token in the cookie may expire sooner
+_COOKIE_SECONDS = 30 * 24 * 3600  # 30 days; the token in the cookie may expire sooner
 # Bytes: anyone may send one, and to read a long one takes seconds.
 _LONGEST_FORM = 20_000
-_PAGE = """<!doctype html>
+_LOGIN_PAGE = """<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><title>Token needed - starshl</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"></head>
@@ -55,70 +54,11 @@ _PAGE = """<!doctype html>
 """
 
 
-def is_addressed_locally(headers: Mapping[str, str]) -> bool:
-    """Return whether a request names this machine as its host.
-
-    A page of another site can give its own name this machine's address, and its requests then carry that name.
-    """
-    try:
-        host = urlsplit(f"//{headers.get('host', '')}").hostname
-    except ValueError:
-        return False
-    return host is not None and is_loopback(host)
-
-
-def foreign_page(method: str, headers: Mapping[str, str]) -> bool:
-    """Return whether a page of another origin makes a browser send this; programs send none of these headers.
-
-    A link from elsewhere may open a page here: whoever set it cannot see what it shows.
-    """
-    if "origin" in headers:
-        return not _has_own_origin(headers)
-    if headers.get("sec-fetch-site") not in ("cross-site", "same-site"):
-        return False
-    opens = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
-    return not (opens and method in ("GET", "HEAD"))
-
-
-def is_own_page(headers: Mapping[str, str]) -> bool:
-    """Return whether a page of this service makes a browser send this, as far as the browser says anything."""
-    return headers.get("sec-fetch-site") == "same-origin" or _has_own_origin(headers)
-
-
-def _has_own_origin(headers: Mapping[str, str]) -> bool:
-    try:
-        return bool(headers.get("host")) and urlsplit(headers.get("origin", "")).netloc == headers.get("host")
-    except ValueError:
-        return False
-
-
-# Rate limits.
-
-
-class Rates:
-    """One bucket of permissions per client, which fills at ``rate`` per second up to ``burst``."""
-
-    def __init__(self, rate: float, burst: int) -> None:
-        self._rate = rate
-        self._burst = float(burst)
-        self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
-
-    def take(self, client: str) -> float:
-        """Take one permission; return 0, or the seconds to wait for one."""
-        now = time.monotonic()
-        level, seen = self._levels.pop(client, (self._burst, now))
-        level = min(self._burst, level + (now - seen) * self._rate)
-        self._levels[client] = (max(level - 1.0, 0.0) if level >= 1.0 else level), now
-        if len(self._levels) > _MOST_CLIENTS:
-            self._levels.popitem(last=False)
-        return 0.0 if level >= 1.0 else (1.0 - level) / self._rate
-
-
 def needed_right(method: str, path: str) -> str | None:
     """Return what a request needs: None, "read" or "write"; what is not known to be harmless needs the most."""
-    if path in (LOGIN, LOGOUT) or (method in _READING and _OPEN.fullmatch(path)):
+    if path in (_LOGIN, _LOGOUT) or (method in _SAFE_METHODS and _NEEDS_NOTHING.fullmatch(path)):
         return None
-    if method in _READING or (method == "POST" and _QUESTIONS.fullmatch(path)):
+    if method in _SAFE_METHODS or (method == "POST" and _QUESTIONS.fullmatch(path)):
         return READ
     return WRITE
 
@@ -134,7 +74,7 @@ class Guard:
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
         self._settings = settings
-        self._rates = Rates(settings.limits.rate, settings.limits.burst)
+        self._rates = RateLimiter(settings.limits.rate, settings.limits.burst)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         refusal = self._refusal(scope) if scope["type"] == "http" else None
@@ -144,16 +84,16 @@ class Guard:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         client = (scope.get("client") or ("",))[0]
         if not len(self._settings.tokens):
-            return _refused_origin(scope, headers) or self._refused_rate(scope, client)
+            return _refused_site(scope, headers) or self._refused_rate(scope, client)
         right = needed_right(scope["method"], scope["path"])
         if right is None:
             return self._refused_rate(scope, client)
-        text, in_cookie = _given_token(scope, headers)
+        text, is_cookie = _given_token(scope, headers)
         token = self._settings.tokens.find(text) if text else None
         return (
             self._refused_rate(scope, client if token is None else token.name)
             or _refused_token(scope, text, token)
-            or (_refused_page(scope, headers, right) if in_cookie else None)
+            or (_refused_cookie(scope, headers, right) if is_cookie else None)
             or _refused_right(scope, token, right)
         )
 
@@ -170,12 +110,40 @@ class Guard:
         )
 
 
+class RateLimiter:
+    """A token bucket per client, which fills at ``rate`` requests per second up to ``burst``."""
+
+    def __init__(self, rate: float, burst: int) -> None:
+        self._rate = rate
+        self._burst = float(burst)
+        self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, client: str) -> float:
+        """Count a request; return 0, or the seconds to wait until one is allowed."""
+        now = time.monotonic()
+        level, last = self._levels.pop(client, (self._burst, now))
+        level = min(self._burst, level + (now - last) * self._rate)
+        self._levels[client] = (max(level - 1.0, 0.0) if level >= 1.0 else level), now
+        if len(self._levels) > _MOST_CLIENTS:
+            self._levels.popitem(last=False)
+        return 0.0 if level >= 1.0 else (1.0 - level) / self._rate
+
+
+def _refused_site(scope: Scope, headers: dict[str, str]) -> Response | None:
+    """Refuse what a page of another site makes a browser send to a service that needs no token."""
+    if not _is_for_localhost(headers):
+        return problem(scope, 403, "This service has no tokens and answers only to localhost, 127.0.0.1 or [::1].")
+    if _is_cross_site(scope["method"], headers):
+        return problem(scope, 403, "This request comes from a page of another site. Use a token.")
+    return None
+
+
 def _given_token(scope: Scope, headers: dict[str, str]) -> tuple[str, bool]:
     """Return the text of the token that came with a request, and whether it was in a cookie."""
     if "authorization" in headers:
         scheme, _, text = headers["authorization"].partition(" ")
         return (text.strip() if scheme.lower() == "bearer" else ""), False
-    return HTTPConnection(scope).cookies.get(COOKIE, ""), True
+    return HTTPConnection(scope).cookies.get(_COOKIE, ""), True
 
 
 def _refused_token(scope: Scope, text: str, token: Token | None) -> Response | None:
@@ -184,23 +152,27 @@ def _refused_token(scope: Scope, text: str, token: Token | None) -> Response | N
         scope["state"]["token"] = token.name
         return None
     if scope["method"] in ("GET", "HEAD") and not scope["path"].startswith("/api/"):
-        return RedirectResponse(f"{LOGIN}?next={quote(_target(scope), safe='/')}", 303)
+        return RedirectResponse(f"{_LOGIN}?next={quote(_target(scope), safe='/')}", 303)
     if token is not None:
         return _unauthorized(scope, f"The token expired on {token.expires}. Ask for a new one.")
     what = "This token is not known here" if text else "A token is needed"
     return _unauthorized(scope, f"{what}: send the header Authorization: Bearer TOKEN with a valid one.")
 
 
+def _unauthorized(scope: Scope, detail: str) -> Response:
+    return problem(scope, 401, detail, headers={"WWW-Authenticate": "Bearer"})
+
+
 def _target(scope: Scope) -> str:
     """Return where a browser wanted to go: the whole question, unless that is too long to come back to."""
     query = scope.get("query_string", b"").decode("latin-1")
     whole = f"{quote(scope['path'], safe='/')}?{query}" if query else quote(scope["path"], safe="/")
-    return whole if len(whole) <= LONGEST_TARGET else quote(scope["path"], safe="/")
+    return whole if len(whole) <= _LONGEST_TARGET else quote(scope["path"], safe="/")
 
 
-def _refused_page(scope: Scope, headers: dict[str, str], right: str) -> Response | None:
+def _refused_cookie(scope: Scope, headers: dict[str, str], right: str) -> Response | None:
     """Refuse a change that a page of another site makes a browser send along with its cookie."""
-    if right == READ or is_own_page(headers):
+    if right == READ or headers.get("sec-fetch-site") == "same-origin" or _has_same_origin(headers):
         return None
     return problem(
         scope,
@@ -215,68 +187,84 @@ def _refused_right(scope: Scope, token: Token | None, right: str) -> Response | 
     return problem(scope, 403, "This token allows reading only, and the request changes something.")
 
 
-def _unauthorized(scope: Scope, detail: str) -> Response:
-    return problem(scope, 401, detail, headers={"WWW-Authenticate": "Bearer"})
+def _is_for_localhost(headers: Mapping[str, str]) -> bool:
+    """Return whether a request names this machine as its host.
+
+    A page of another site can give its own name this machine's address, and its requests then carry that name.
+    """
+    try:
+        host = urlsplit(f"//{headers.get('host', '')}").hostname
+    except ValueError:
+        return False
+    return host is not None and is_loopback(host)
 
 
-def _refused_origin(scope: Scope, headers: dict[str, str]) -> Response | None:
-    """Refuse what a page of another site makes a browser send to a service that needs no token."""
-    if not is_addressed_locally(headers):
-        return problem(scope, 403, "This service has no tokens and answers only to localhost, 127.0.0.1 or [::1].")
-    if foreign_page(scope["method"], headers):
-        return problem(scope, 403, "This request comes from a page of another site. Use a token.")
-    return None
+def _is_cross_site(method: str, headers: Mapping[str, str]) -> bool:
+    """Return whether a page of another origin makes a browser send this; programs send none of these headers.
+
+    A link from elsewhere may open a page here: whoever set it cannot see what it shows.
+    """
+    if "origin" in headers:
+        return not _has_same_origin(headers)
+    if headers.get("sec-fetch-site") not in ("cross-site", "same-site"):
+        return False
+    is_link = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+    return not (is_link and method in ("GET", "HEAD"))
 
 
-# The login: a page that keeps a token in a cookie which no script can read.
+def _has_same_origin(headers: Mapping[str, str]) -> bool:
+    try:
+        return bool(headers.get("host")) and urlsplit(headers.get("origin", "")).netloc == headers.get("host")
+    except ValueError:
+        return False
 
 
-@routes.get(LOGIN)
+@routes.get(_LOGIN)
 async def show_login(
-    request: Request, target: Annotated[str, Query(alias="next", max_length=LONGEST_TARGET)] = "/"
+    request: Request, target: Annotated[str, Query(alias="next", max_length=_LONGEST_TARGET)] = "/"
 ) -> Response:
     """Show a form for a token, unless no token is needed."""
     if not request.app.state.has_tokens:
-        return RedirectResponse(_checked(target), 303)
-    return _page(target)
+        return RedirectResponse(_local_path(target), 303)
+    return _login_page(target)
 
 
-@routes.post(LOGIN)
+@routes.post(_LOGIN)
 async def log_in(request: Request) -> Response:
-    """Keep a token that is valid in a cookie, and go on to where the browser wanted to go."""
+    """Keep a valid token in a cookie which no script can read, and go on to where the browser wanted to go."""
     body = await request.body()
     if len(body) > _LONGEST_FORM:
-        return _page("/", "The form is too long. Give a token only.", 413)
+        return _login_page("/", "The form is too long. Give a token only.", 413)
     form = parse_qs(body.decode("latin-1"))
     target, text = form.get("next", ["/"])[0], form.get("token", [""])[0].strip()
-    if foreign_page(request.method, request.headers):
-        return _page(target, "The form came from a page of another site. Use this one.", 403)
+    if _is_cross_site(request.method, request.headers):
+        return _login_page(target, "The form came from a page of another site. Use this one.", 403)
     tokens: Tokens = request.app.state.tokens
     token = tokens.find(text)
     if token is None:
-        return _page(target, "This token is not known here. Look for a typo, or ask for a new one.", 401)
+        return _login_page(target, "This token is not known here. Look for a typo, or ask for a new one.", 401)
     if token.is_expired():
-        return _page(target, f"This token expired on {token.expires}. Ask for a new one.", 401)
-    answer = RedirectResponse(_checked(target), 303)
+        return _login_page(target, f"This token expired on {token.expires}. Ask for a new one.", 401)
+    response = RedirectResponse(_local_path(target), 303)
     # Anyone may send this header; all it does is to keep the cookie from plain HTTP.
     is_encrypted = request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https"
-    answer.set_cookie(COOKIE, text, max_age=_SECONDS, httponly=True, samesite="strict", secure=is_encrypted)
-    return answer
+    response.set_cookie(_COOKIE, text, max_age=_COOKIE_SECONDS, httponly=True, samesite="strict", secure=is_encrypted)
+    return response
 
 
-@routes.post(LOGOUT)
+@routes.post(_LOGOUT)
 async def log_out(request: Request) -> Response:
     """Forget the token of this browser."""
-    if foreign_page(request.method, request.headers):
+    if _is_cross_site(request.method, request.headers):
         raise HTTPException(403, "The request came from a page of another site. Log out on a page of this service.")
-    answer = RedirectResponse(LOGIN, 303)
-    answer.delete_cookie(COOKIE, httponly=True, samesite="strict")
-    return answer
+    response = RedirectResponse(_LOGIN, 303)
+    response.delete_cookie(_COOKIE, httponly=True, samesite="strict")
+    return response
 
 
-def _page(target: str, message: str = "", status: int = 200) -> HTMLResponse:
-    return HTMLResponse(_PAGE.format(message=escape(message), target=escape(_checked(target))), status)
+def _login_page(target: str, message: str = "", status: int = 200) -> HTMLResponse:
+    return HTMLResponse(_LOGIN_PAGE.format(message=escape(message), target=escape(_local_path(target))), status)
 
 
-def _checked(target: str) -> str:
+def _local_path(target: str) -> str:
     return target if _PATH.fullmatch(target) else "/"

@@ -1,4 +1,4 @@
-"""The outermost layer: an id and a line in the log for each request, counts and times, and no error without answer."""
+"""The layers around all routes: an id, a log line and metrics for each request, and limits on what it may take."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .problems import problem
 
 _log = logging.getLogger("starshl.service.requests")
 # Pages load nothing from other sites, run no scripts but files of this service, and are shown in no frame.
-_CAREFUL = {
+_SECURITY_HEADERS = {
     b"cache-control": b"no-store",
     b"content-security-policy": b"default-src 'self'; img-src 'self' data: blob:; base-uri 'none'; form-action 'self'; "
     b"frame-ancestors 'none'",
     b"referrer-policy": b"same-origin",
     b"x-content-type-options": b"nosniff",
 }
-_GOOD_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_ACCEPTED_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _UPLOADS = re.compile(r"/api/v1/collections/[^/]+/(snapshots/[^/]+|import|model)")
 
 
@@ -81,10 +81,10 @@ class RequestContext:
 
 
 def _completed(headers: Iterable[tuple[bytes, bytes]], request_id: str) -> list[tuple[bytes, bytes]]:
-    """Return headers with the id, and with the careful ones of which the answer says nothing itself."""
+    """Return headers with the id, and with those for security that the answer does not set itself."""
     given = list(headers)
     names = {name.lower() for name, _ in given}
-    defaults = [(name, value) for name, value in _CAREFUL.items() if name not in names]
+    defaults = [(name, value) for name, value in _SECURITY_HEADERS.items() if name not in names]
     return [*given, *defaults, (b"x-request-id", request_id.encode())]
 
 
@@ -92,7 +92,7 @@ def _request_id(scope: Scope) -> str:
     for name, value in scope["headers"]:
         if name == b"x-request-id":
             given = value.decode("latin-1")
-            return given if _GOOD_ID.fullmatch(given) else uuid.uuid4().hex
+            return given if _ACCEPTED_ID.fullmatch(given) else uuid.uuid4().hex
     return uuid.uuid4().hex
 
 
@@ -131,17 +131,17 @@ class _Limited:
         self._n_received = 0
         self._is_received = False
         is_upload = scope["method"] in ("POST", "PUT") and _UPLOADS.fullmatch(scope["path"])
-        self._most_bytes = limits.upload_bytes if is_upload else limits.body_bytes
+        self._max_bytes = limits.upload_bytes if is_upload else limits.body_bytes
 
     async def run(self) -> None:
         limits = self._limits
-        if self._announced_bytes() > self._most_bytes:
+        if self._declared_bytes() > self._max_bytes:
             await self._refuse(413, self._too_large())
             return
         try:
             self._began = asyncio.get_running_loop().time()
             async with asyncio.timeout(limits.request_seconds) as self._timeout:
-                await self._app(self._scope, self._receive_some, self._send_some)
+                await self._app(self._scope, self._receive_limited, self._send_limited)
         except TimeoutError:
             detail = (
                 f"The request took longer than {limits.request_seconds:g} seconds. If it was a write, it may still be "
@@ -149,16 +149,16 @@ class _Limited:
             )
             await self._refuse(503, detail)
 
-    def _announced_bytes(self) -> int:
+    def _declared_bytes(self) -> int:
         for name, value in self._scope["headers"]:
             if name == b"content-length" and value.isdigit():
                 return int(value[:20])
         return 0
 
     def _too_large(self) -> str:
-        return f"The body has more than {self._most_bytes} bytes, which is the limit. Send it in parts."
+        return f"The body has more than {self._max_bytes} bytes, which is the limit. Send it in parts."
 
-    async def _receive_some(self) -> Message:
+    async def _receive_limited(self) -> Message:
         """Receive a part of the body, in time and within the limit; afterwards, wait for the end without a limit."""
         if self._is_received:
             return await self._receive()
@@ -174,11 +174,11 @@ class _Limited:
         self._timeout.reschedule(asyncio.get_running_loop().time() + limits.request_seconds)
         self._n_received += len(message.get("body", b""))
         self._is_received = not message.get("more_body", False)
-        if self._n_received > self._most_bytes:
+        if self._n_received > self._max_bytes:
             raise HTTPException(413, self._too_large(), {"Connection": "close"})
         return message
 
-    async def _send_some(self, message: Message) -> None:
+    async def _send_limited(self, message: Message) -> None:
         self._has_started = True
         await self._send(message)
         # A long answer may take long, as long as somebody reads it.
