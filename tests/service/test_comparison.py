@@ -29,7 +29,7 @@ def test_exact_search_is_exact_for_rows_far_from_zero(opened, tmp_path):
     with Collection.create(tmp_path / "far", LSHash(8, random_state=0).fit(X), vectors="float16") as collection:
         ids = collection.add(X)
         kept = collection.vectors(ids)
-    others = opened(tmp_path / "far").workspace("far").side_by_side
+    others = opened(tmp_path / "far").workspace("far").comparison
     others.prepare(RunningJob("compare", "far"))
     for query in X[:50]:
         exact = ((kept - query) ** 2).sum(axis=1)
@@ -39,7 +39,7 @@ def test_exact_search_is_exact_for_rows_far_from_zero(opened, tmp_path):
 
 def test_what_was_prepared_before_a_restore_is_prepared_again(opened, folder, rows):
     service = opened(folder)
-    searcher, others = service.searcher("things"), service.workspace("things").side_by_side
+    searcher, others = service.searcher("things"), service.workspace("things").comparison
 
     def move_item(far):
         searcher.upsert(NewItems((rows[5:6] + far).tolist(), ids=[5])).result(60)

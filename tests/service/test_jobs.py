@@ -144,13 +144,13 @@ def test_a_job_that_had_finished_when_the_service_was_killed_is_done(running, fo
 
 
 def test_a_job_that_had_changed_nothing_when_the_service_was_killed_says_so(running, folder):
-    log_of(folder).write_text(json.dumps(asdict(RunningJob("fit", "things", state="running").now())) + "\n")
+    log_of(folder).write_text(json.dumps(asdict(RunningJob("fit", "things", state="running").as_job())) + "\n")
     _, job = after_a_kill(running, folder, 1)
     assert (job["state"], "The job has changed nothing" in job["error"]) == ("interrupted", True)
 
 
 def test_the_log_of_jobs_forgets_what_is_forgotten(tmp_path, monkeypatch):
-    monkeypatch.setattr("starshl.service.jobs.KEPT", 3)
+    monkeypatch.setattr("starshl.service.jobs.MOST_JOBS", 3)
     monkeypatch.setattr("starshl.service.jobs.MOST_LINES", 10)
     log = JobLog(tmp_path / "things.jobs")
     jobs = Jobs({"things": log})

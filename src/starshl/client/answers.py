@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeAlias
 
 from .._common.labels import Label
+
+JobState: TypeAlias = Literal["waiting", "running", "done", "failed", "canceled", "interrupted"]
 
 
 class _Answer:
@@ -176,7 +178,7 @@ class Job(_Answer):
     id: str
     kind: str
     collection: str
-    state: Literal["waiting", "running", "done", "failed", "canceled", "interrupted"]
+    state: JobState
     stage: str
     done: int
     total: int | None

@@ -53,7 +53,7 @@ class _Prepared:
     baseline: ByCodes
 
 
-class SideBySide:
+class Comparison:
     """Other ways to search a collection that keeps vectors; prepared in the background, and anew when these change."""
 
     def __init__(self, searcher: Searcher) -> None:
@@ -185,7 +185,7 @@ class Quality:
         return self.n_items >= _FEWEST_ITEMS and self.at_best >= _LEAST_AT_BEST
 
 
-def measure_quality(job: RunningJob, collection: Collection, others: SideBySide) -> Quality:
+def measure_quality(job: RunningJob, collection: Collection, others: Comparison) -> Quality:
     """Search for items with a given label among each other.
 
     Queries are encoded from their vectors, as those of a stranger would be. Where the codes of stored items follow from
@@ -229,7 +229,7 @@ def measure_quality(job: RunningJob, collection: Collection, others: SideBySide)
 
 
 def _found(
-    job: RunningJob, collection: Collection, others: SideBySide, ids: np.ndarray, chosen: np.ndarray, k: int
+    job: RunningJob, collection: Collection, others: Comparison, ids: np.ndarray, chosen: np.ndarray, k: int
 ) -> dict[str, list[list[int]]]:
     """Return what each method finds for the chosen ones of some items among these, a list of ids per query."""
     found: dict[str, list[list[int]]] = {}

@@ -1,6 +1,11 @@
-"""What can go wrong in a service besides bad values and damaged files; HTTP gives each a status."""
+"""What can go wrong in a service besides bad values and damaged files (HTTP gives each a status), and its wording."""
 
 from __future__ import annotations
+
+from ..exceptions import InputError, InputWarning
+
+#: Parameters and methods of the library, and what clients of the service call them.
+HTTP_NAMES = {"declare_fields": "PUT .../fields, or declare_fields of the client"}
 
 
 class ServiceError(Exception):
@@ -33,3 +38,8 @@ class KeyReusedError(ServiceError):
 
 class TooLargeError(ServiceError):
     """More was sent, or asked for, than the service takes at once."""
+
+
+def worded(error: Exception) -> str:
+    """Return the message of an error or a warning, with the names that clients of the service know."""
+    return error.worded(HTTP_NAMES) if isinstance(error, InputError | InputWarning) else str(error)

@@ -1,4 +1,4 @@
-"""Fits in a separate process: the service stays responsive, and a fit can be stopped at any moment."""
+"""Fits in another process, so that the service stays responsive and a fit can be stopped, and the codes that follow."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._common.worker import Worker
+from ..exceptions import InputError
 from ..hashers.base import BaseHasher
 from ..hashers.catalog import get_class
 from .jobs import RunningJob, job_receipt
@@ -39,7 +40,19 @@ class FitRequest:
         try:
             return kind(self.n_bits, **(seed | dict(self.settings)))
         except TypeError as error:
-            raise ValueError(f"{self.method} cannot be made with these settings ({error}). Correct them.") from error
+            raise self.refusal("made", error) from error
+
+    def refusal(self, step: str, error: TypeError) -> InputError:
+        """Return the error for settings of a type that a hasher cannot be made or fitted with."""
+        return InputError(
+            "{method} cannot be {step} with these settings ({reason})",
+            advice="Correct them.",
+            parameter="settings",
+            value=dict(self.settings),
+            method=self.method,
+            step=step,
+            reason=str(error),
+        )
 
 
 def check_fit(searcher: Searcher, request: FitRequest) -> None:
@@ -55,7 +68,7 @@ def check_fit(searcher: Searcher, request: FitRequest) -> None:
             raise ValueError("The collection is empty, so there is nothing to fit a hasher on. Add items first.")
 
 
-def fit_again(job: RunningJob, searcher: Searcher, request: FitRequest) -> dict[str, Any]:
+def fit_and_reencode(job: RunningJob, searcher: Searcher, request: FitRequest) -> dict[str, Any]:
     """Fit a hasher on the kept vectors and the labels of all items, and encode them with it."""
     with Worker(fit_hasher) as worker:
         job.report("reading vectors")
@@ -90,14 +103,14 @@ def fit_hasher(task: FitTask) -> BaseHasher:
     try:
         return task.request.hasher().fit(task.rows, y)
     except TypeError as error:
-        raise ValueError(str(error)) from error
+        raise task.request.refusal("fitted", error) from error
 
 
 def reencode(
-    job: RunningJob, searcher: Searcher, hasher: BaseHasher, told: Mapping[str, Any] | None = None
+    job: RunningJob, searcher: Searcher, hasher: BaseHasher, details: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Encode the kept vectors of all items with another hasher; from here on, the job can no longer be canceled."""
-    result = {"method": type(hasher).__name__, "n_bits": hasher.n_bits_, **(told or {})}
+    result = {"method": type(hasher).__name__, "n_bits": hasher.n_bits_, **(details or {})}
     job.report("encoding", 0, len(searcher))
     searcher.replace_hasher(hasher, receipt=(job_receipt(job.id), json.dumps(result))).result()
     job.stage, job.done, job.total = "encoding", len(searcher), len(searcher)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from . import inputs as raw
 from .errors import UnknownError
-from .jobs import JobLog, Jobs, settled
+from .jobs import JobLog, Jobs, resolve_interrupted
 from .requests import Observer
 from .searcher import Searcher
 from .snapshots import SnapshotFolder, clear_leftovers, put_back
@@ -31,7 +31,7 @@ class Service:
     snapshots : path, default=None
         Where snapshots go, in a folder per collection; next to each collection if None.
     observer : Observer, default=None
-        Gets told about batches and changes.
+        Is told of batches and changes.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Service:
                     # Nobody else writes to the collection now, so nothing of this is in use.
                     clear_leftovers(folder.resolve())
                     self._snapshots[name].clear_drafts()
-                    self._recall_jobs(name)
+                    self._read_jobs(name)
         except BaseException:
             self.close()
             raise
@@ -87,7 +87,7 @@ class Service:
         return self._snapshots[name]
 
     def workspace(self, name: str) -> Workspace:
-        """Return what pages keep for a collection."""
+        """Return what pages have prepared for a collection."""
         self._check(name)
         return self._workspaces[name]
 
@@ -109,11 +109,11 @@ class Service:
         for searcher in self.searchers.values():
             searcher.close()
 
-    def _recall_jobs(self, name: str) -> None:
+    def _read_jobs(self, name: str) -> None:
         """Find the jobs of an earlier service again, and say what became of those that it did not finish."""
         log = JobLog(self.searchers[name].folder.with_name(f"{name}.jobs"))
         with self.searchers[name].opened() as collection:
-            self.jobs.recall(name, log, settled(log.read(), collection))
+            self.jobs.add_earlier(name, log, resolve_interrupted(log.read(), collection))
 
     def _check(self, name: str) -> None:
         if name not in self.searchers:

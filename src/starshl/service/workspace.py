@@ -1,4 +1,4 @@
-"""Workspace: what pages prepare for one collection in the background, and keep for everybody who looks at it."""
+"""Workspace: what pages prepare for one collection in the background, and share between all who look at it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 from ..client.answers import Job
 from ..collection.collection import Collection
 from ..labeling.lesson import Lesson
-from .comparison import Quality, SideBySide, measure_quality
+from .comparison import Comparison, Quality, measure_quality
 from .errors import ConflictError, UnknownError
 from .jobs import Jobs, RunningJob
 from .searcher import Searcher
@@ -37,14 +37,14 @@ class Workspace:
 
     def __init__(self, searcher: Searcher, jobs: Jobs) -> None:
         self.searcher = searcher
-        self.side_by_side = SideBySide(searcher)
+        self.comparison = Comparison(searcher)
         self._jobs = jobs
         self._lock = threading.Lock()
         self._started: dict[str, str] = {}
         self._uploads: OrderedDict[str, Upload] = OrderedDict()
         self._lesson: Lesson | None = None
         self._lesson_vectors: tuple[str, int, int] | None = None
-        #: Tells browsers whether answers that they kept are about this collection, or another one of the same name.
+        #: Tells browsers whether answers that they could not send are about this collection, or another of its name.
         self.lesson_identity = ""
         self._mapped: Lesson | None = None
         self.quality: Quality | None = None
@@ -59,11 +59,11 @@ class Workspace:
             is_current = lesson.collection is collection and self._lesson_vectors == collection.vectors_state
         return lesson if is_current else None
 
-    def prepare_lesson(self, *, again: bool = True) -> Job | None:
+    def prepare_lesson(self, *, retry: bool = True) -> Job | None:
         """Begin to prepare a lesson, unless there is one; return the job."""
         if self.lesson() is not None:
             return None
-        return self.in_background("prepare teaching", self._prepare_lesson, again=again)
+        return self.in_background("prepare teaching", self._prepare_lesson, retry=retry)
 
     def _prepare_lesson(self, job: RunningJob) -> dict[str, Any]:
         self.searcher.writer.check_writable()
@@ -80,11 +80,11 @@ class Workspace:
         """Let new codes wait for their turn among the changes, or items that are just being added would be refused."""
         self.searcher.writer.run_exclusively(action).result()
 
-    def prepare_map(self, *, again: bool = True) -> Job | None:
+    def prepare_map(self, *, retry: bool = True) -> Job | None:
         """Begin to place the items on a map, unless that is done; return the job."""
         if self._mapped is not None and self._mapped is self.lesson():
             return None
-        return self.in_background("prepare map", self._prepare_map, again=again)
+        return self.in_background("prepare map", self._prepare_map, retry=retry)
 
     def _prepare_map(self, job: RunningJob) -> dict[str, Any]:
         if self.lesson() is None:
@@ -102,25 +102,25 @@ class Workspace:
 
     def _measure_quality(self, job: RunningJob) -> dict[str, Any]:
         with self.searcher.opened() as collection:
-            self.quality = measure_quality(job, collection, self.side_by_side)
+            self.quality = measure_quality(job, collection, self.comparison)
         return {"n_queries": self.quality.n_queries}
 
-    def prepare_comparison(self, *, again: bool = True) -> Job | None:
+    def prepare_comparison(self, *, retry: bool = True) -> Job | None:
         """Begin to prepare the other methods, unless they are ready or cannot be had; return the job if one runs."""
-        if not self.side_by_side.is_possible or self.side_by_side.is_ready:
+        if not self.comparison.is_possible or self.comparison.is_ready:
             return None
-        job = self.in_background("compare", self.side_by_side.prepare, again=again)
+        job = self.in_background("compare", self.comparison.prepare, retry=retry)
         return job if job.ended is None else None
 
-    def in_background(self, kind: str, work: Callable[[RunningJob], dict[str, Any]], *, again: bool = True) -> Job:
+    def in_background(self, kind: str, work: Callable[[RunningJob], dict[str, Any]], *, retry: bool = True) -> Job:
         """Return the job of this kind that waits or runs, or start one.
 
-        Without ``again``, one that failed or was canceled is returned, too: a page that asks how far it is must not
+        Without ``retry``, one that failed or was canceled is returned, too: a page that asks how far it is must not
         begin it anew.
         """
         with self._lock:
             job = self.job(kind)
-            if job is None or (job.ended is not None and (again or job.state == "done")):
+            if job is None or (job.ended is not None and (retry or job.state == "done")):
                 job = self._jobs.start(kind, self.searcher.name, work)
                 self._started[kind] = job.id
             return job
@@ -132,8 +132,8 @@ class Workspace:
         except UnknownError:
             return None
 
-    def abandon(self) -> None:
-        """Stop what is being prepared: the collection is about to be replaced, and would have to wait for it."""
+    def cancel_jobs(self) -> None:
+        """Cancel what is being prepared: the collection is about to be replaced, and would have to wait for it."""
         for kind in list(self._started):
             job = self.job(kind)
             if job is not None:
@@ -141,8 +141,8 @@ class Workspace:
                 with suppress(ConflictError):
                     self._jobs.cancel(self.searcher.name, job.id)
 
-    def keep(self, upload: Upload) -> str:
-        """Keep an upload for as long as it is among the last ones; return its name in addresses."""
+    def add_upload(self, upload: Upload) -> str:
+        """Remember an upload for as long as it is among the last ones; return its name in addresses."""
         digest = hashlib.sha256(upload.vector.tobytes()).hexdigest()[:20]
         with self._lock:
             self._uploads[digest] = upload

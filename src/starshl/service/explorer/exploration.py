@@ -180,10 +180,10 @@ def neighbors(workspace: Workspace, question: Question) -> Exploration:
     return Exploration(info, question, asked, [found])
 
 
-def look_closer(workspace: Workspace, exploration: Exploration, *, again: bool = True) -> Exploration:
+def look_closer(workspace: Workspace, exploration: Exploration, *, retry: bool = True) -> Exploration:
     """Add the other methods, what the hasher makes of the query, and why one of the hits matches.
 
-    With ``again``, a preparation of the other methods that failed begins anew.
+    With ``retry``, a preparation of the other methods that failed begins anew.
     """
     question, info, asked = exploration.question, exploration.info, exploration.asked
     assert asked is not None
@@ -192,7 +192,7 @@ def look_closer(workspace: Workspace, exploration: Exploration, *, again: bool =
             exploration.portrait = portrait_of(collection, asked.vector)
         if question.radius is None:
             exploration.rankings += _others(workspace, question, info, asked)
-            exploration.preparing = workspace.prepare_comparison(again=again)
+            exploration.preparing = workspace.prepare_comparison(retry=retry)
     exploration.match = _match(workspace, exploration)
     return exploration
 
@@ -253,7 +253,7 @@ def _others(workspace: Workspace, question: Question, info: CollectionInfo, aske
     if info.method == "HybridHasher":
         about += "; the likely class comes first"
     found = [_searched(workspace, question, info, asked, "Codes, then vectors", about, rescore=True)]
-    if not workspace.side_by_side.is_ready:
+    if not workspace.comparison.is_ready:
         return found
     assert asked.vector is not None
     is_filtered = question.labels or question.fields
@@ -261,7 +261,7 @@ def _others(workspace: Workspace, question: Question, info: CollectionInfo, aske
         among = None
         if is_filtered:
             among = collection.find(**_filters(question, info))
-        for ranking in workspace.side_by_side.search(asked.vector, question.k + 1, among):
+        for ranking in workspace.comparison.search(asked.vector, question.k + 1, among):
             own = None if asked.item is None else asked.item.id
             ids = [item for item in ranking.ids if item != own][: question.k]
             cards = _cards(collection, info, present_items(collection, ids), asked)

@@ -65,7 +65,9 @@ async def search_by_picture(
         raise TooLargeError("The picture has more than 12 MB. Send a smaller one.")
     workspace = service.workspace(collection.name)
     upload = await answer(read_upload(collection, content, (picture.filename or "uploaded picture")[:100]))
-    address = Question.of(request.query_params).address(upload=workspace.keep(upload), item=None, text=None, hit=None)
+    address = Question.of(request.query_params).address(
+        upload=workspace.add_upload(upload), item=None, text=None, hit=None
+    )
     return RedirectResponse(f"/explore/{collection.name}{address}", 303)
 
 
@@ -79,7 +81,7 @@ def _gathered(workspace: Workspace, question: Question, part: str) -> Exploratio
     if not question.is_asked:
         return browse(workspace, question)
     found = neighbors(workspace, question)
-    return found if part == "near" else look_closer(workspace, found, again=not part)
+    return found if part == "near" else look_closer(workspace, found, retry=not part)
 
 
 def _filters(workspace: Workspace) -> dict[str, Any]:

@@ -48,7 +48,7 @@ async def show_map(request: Request, collection: InCollection, service: TheServi
     info = await in_thread(collection.info)
     possible = info.vectors is not None and info.n_items > 1
     writable = info.writable and may_write(request)
-    job = await in_thread(lambda: workspace.prepare_map(again=not part)) if possible and writable else None
+    job = await in_thread(lambda: workspace.prepare_map(retry=not part)) if possible and writable else None
     lesson = await in_thread(workspace.lesson) if job is None and possible and writable else None
     values: dict[str, Any] = {
         "name": collection.name,
@@ -83,7 +83,7 @@ async def some_cards(request: Request, collection: InCollection, ids: str = "") 
 def _items(workspace: Workspace) -> dict[str, Any]:
     """Return lists with one entry per item; ``label`` numbers the entries of ``labels``, -1 for none."""
     lesson = workspace.lesson()
-    if lesson is None or workspace.prepare_map(again=False) is not None:
+    if lesson is None or workspace.prepare_map(retry=False) is not None:
         raise ConflictError("The map is not prepared yet. Reload the page and wait until it is.")
     points, found = lesson.map(), lesson.predictions()
     labels = [each.label for each in lesson.state().classes]

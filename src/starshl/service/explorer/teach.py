@@ -22,7 +22,7 @@ from ...labeling.background import CodesState
 from ...labeling.events import CurvePoint
 from ...labeling.lesson import Lesson
 from ...labeling.revision import ClassCount, LessonState, Suspect
-from ..errors import ConflictError, UnknownError
+from ..errors import ConflictError, UnknownError, worded
 from ..http.dependencies import InCollection, TheService, in_thread
 from ..http.schemas import MOST_ROWS, Id
 from ..requests import present_items, unknown_ids
@@ -127,7 +127,7 @@ async def teach(
         "exports": EXPORTS,
     }
     if values["possible"] and values["writable"]:
-        values["job"] = await in_thread(lambda: workspace.prepare_lesson(again=not part))
+        values["job"] = await in_thread(lambda: workspace.prepare_lesson(retry=not part))
         lesson = await in_thread(workspace.lesson)
         values["board"] = None if lesson is None else await in_thread(_board, workspace, lesson, order)
     return render("teach/board.html" if part else "teach/page.html", request, **values)
@@ -198,7 +198,7 @@ def _make_changes(workspace: Workspace, lesson: Lesson, changes: Sequence[Change
         try:
             made = _make_once(workspace, lesson, change)
         except (ValueError, UnknownError) as error:
-            total.refused.append({"key": change.key, "detail": str(error)})
+            total.refused.append({"key": change.key, "detail": worded(error)})
             continue
         total.restored = made.restored
         messages += [made.message] if made.message else []

@@ -17,7 +17,7 @@ from ...exceptions import BundleFormatError
 from ...hashers.base import BaseHasher
 from ...hashers.catalog import load
 from ..fits import FitRequest as Fit
-from ..fits import check_fit, fit_again, reencode
+from ..fits import check_fit, fit_and_reencode, reencode
 from ..searcher import Searcher
 from .bulk_import import import_lines
 from .dependencies import CollectionName, InCollection, TheService, in_thread, router
@@ -48,7 +48,7 @@ async def fit(body: FitRequest, collection: InCollection, service: TheService) -
     request = Fit(body.method, body.n_bits, body.seed, body.settings)
     await in_thread(check_fit, collection, request)
     collection.writer.check_writable()
-    return service.jobs.start("fit", collection.name, lambda job: fit_again(job, collection, request))
+    return service.jobs.start("fit", collection.name, lambda job: fit_and_reencode(job, collection, request))
 
 
 @routes.post("/import", status_code=202, openapi_extra={"requestBody": {"required": True, **_LINES}})
@@ -184,5 +184,5 @@ async def restore_snapshot(
     name: CollectionName, snapshot: SnapshotName, service: TheService, collection: InCollection
 ) -> Restored:
     """Replace the collection by a snapshot, once that is known to be intact. Later changes are lost."""
-    abandon = service.workspace(name).abandon
-    return Restored(n_items=await in_thread(service.snapshots(name).restore, collection, snapshot, before=abandon))
+    before = service.workspace(name).cancel_jobs
+    return Restored(n_items=await in_thread(service.snapshots(name).restore, collection, snapshot, before=before))

@@ -27,6 +27,7 @@ from ..errors import (
     ServiceError,
     TooLargeError,
     UnknownError,
+    worded,
 )
 
 PROBLEM_TYPE = "application/problem+json"
@@ -141,7 +142,7 @@ def _problem_of(scope: Scope, error: Exception) -> Response:
         )
     if isinstance(error, ClientDisconnect):
         return problem(scope, 400, "The client left before it had sent everything.")
-    return problem(scope, 422, str(error))
+    return problem(scope, 422, worded(error))
 
 
 def add_problem_handlers(app: FastAPI) -> None:
