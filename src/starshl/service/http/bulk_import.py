@@ -6,10 +6,10 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Annotated, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from ..._common.strict_json import parse_json
 from ...collection.collection import Collection
@@ -18,16 +18,17 @@ from ...collection.items import class_kind, kind_of, label_text
 from ...exceptions import CollectionError
 from ...index.metadata import json_text
 from ..encoding import LARGEST, n_columns, wrong_length
-from ..errors import ServiceError
+from ..errors import ServiceError, worded
 from ..jobs import RunningJob, batch_receipt
 from ..requests import NewItems, WriteKey
 from ..searcher import Searcher
 from ..writes import NewIds, stored_before
 from .problems import validation_message
-from .schemas import Id, Label, Metadata, Strict, Vector
+from .schemas import Label, NewItem, new_items
 
 LINES_AT_ONCE = 500  # one transaction: long enough to be fast, short enough for other writes in between
 _LONGEST_LINE = 16 << 20  # 16 MB, as the usual limit of a request
+_FIELDS = [name for name in NewItem.model_fields if name not in ("text", "row")]
 
 
 def import_lines(job: RunningJob, searcher: Searcher, file: BinaryIO, key: str) -> dict[str, Any]:
@@ -35,7 +36,7 @@ def import_lines(job: RunningJob, searcher: Searcher, file: BinaryIO, key: str) 
     try:
         n_lines = _check(job, searcher, file, key)
     except ValueError as error:
-        raise ValueError(f"{error} This import has stored nothing.") from error
+        raise ValueError(f"{worded(error)} This import has stored nothing.") from error
     file.seek(0)
     n_done = n_repeated = 0
     for batch in read_batches(file, LINES_AT_ONCE):
@@ -46,7 +47,8 @@ def import_lines(job: RunningJob, searcher: Searcher, file: BinaryIO, key: str) 
             # The collection has changed since the check.
             raise ValueError(
                 f"{n_done} of {n_lines} items are stored. Those of lines {batch.lines[0]} to {batch.lines[-1]} are "
-                f"not: {error} Send all lines again with the header Idempotency-Key: {key}; what is stored is skipped."
+                f"not: {worded(error)} Send all lines again with the header Idempotency-Key: {key}; what is stored is "
+                "skipped."
             ) from error
         n_done += len(written.ids)
         n_repeated += len(written.ids) if written.repeated else 0
@@ -88,53 +90,39 @@ def read_batches(file: BinaryIO, n_lines: int) -> Iterator[Batch]:
     number = 0
     while portion := list(islice(filled, n_lines)):
         digest = hashlib.sha256(b"".join(text for _, text in portion)).hexdigest()
-        entries = [_parsed(line, text) for line, text in portion]
-        yield Batch(number, [line for line, _ in portion], digest, _items(entries, portion[0][0]))
+        items = [_parsed(line, text) for line, text in portion]
+        yield Batch(number, [line for line, _ in portion], digest, _items(items, portion[0][0]))
         number += 1
 
 
-class ItemLine(Strict):
-    """An item as one line gives it."""
-
-    vector: Vector
-    id: Id | None = None
-    label: Label | None = None
-    metadata: Metadata | None = None
-    reference: Annotated[str, Field(max_length=10_000)] | None = None
-
-
-def _parsed(line: int, text: bytes) -> ItemLine:
+def _parsed(line: int, text: bytes) -> NewItem:
     if len(text) > _LONGEST_LINE:
         raise ValueError(f"Line {line} has more than {_LONGEST_LINE} bytes. Write one item per line.")
     try:
-        entry = ItemLine.model_validate(parse_json(text))
+        item = NewItem.model_validate(parse_json(text))
     except ValidationError as error:
-        raise ValueError(
-            f"Line {line}, {validation_message(error.errors()[0], list(ItemLine.model_fields))}."
-        ) from error
+        raise ValueError(f"Line {line}, {validation_message(error.errors()[0], _FIELDS)}.") from error
     except ValueError as error:
         raise ValueError(f"Line {line} is not JSON that can be read ({error}).") from error
-    if max(map(abs, entry.vector)) > LARGEST:
+    if item.vector is None or item.text is not None or item.row is not None:
+        raise ValueError(
+            f"Line {line} is not a vector; an import takes items with the fields {', '.join(_FIELDS)}. Send texts and "
+            "rows of tables by POST .../items."
+        )
+    if max(map(abs, item.vector)) > LARGEST:
         raise ValueError(f"Line {line} has a vector with a number above {LARGEST:g} in size. Send smaller numbers.")
-    json_text(entry.metadata or {}, f"The metadata of line {line}", ascii_only=True)
+    json_text(item.metadata, f"The metadata of line {line}", ascii_only=True)
     try:
-        label_text(entry.label or "")
+        label_text(item.label or "")
     except ValueError as error:
         raise ValueError(f"Line {line} has a label that cannot be stored. {error}") from error
-    return entry
+    return item
 
 
-def _items(entries: list[ItemLine], first_line: int) -> NewItems:
-    ids = [entry.id for entry in entries if entry.id is not None]
-    if ids and len(ids) < len(entries):
+def _items(items: list[NewItem], first_line: int) -> NewItems:
+    if len({item.id is None for item in items}) > 1:
         raise ValueError(f"Some of the lines from {first_line} on have an id and some have none. Give all of them ids.")
-    return NewItems(
-        vectors=[entry.vector for entry in entries],
-        ids=ids or None,
-        labels=[entry.label for entry in entries],
-        metadata=[entry.metadata or {} for entry in entries],
-        references=[entry.reference for entry in entries],
-    )
+    return new_items(items)
 
 
 class ImportCheck:

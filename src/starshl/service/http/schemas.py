@@ -94,13 +94,18 @@ class AddRequest(Strict):
                 "Some items have no id. "
                 + ("Replacing items needs the id of each." if ids_required else "Give all of them ids, or none.")
             )
-        return NewItems(
-            vectors=[item.vector for item in self.items if item.vector is not None],
-            ids=given or None,
-            labels=[item.label for item in self.items],
-            metadata=[item.metadata for item in self.items],
-            references=[item.reference for item in self.items],
-        )
+        return new_items(self.items)
+
+
+def new_items(items: Sequence[NewItem]) -> NewItems:
+    """Return items as a searcher takes them; those that are texts or rows of a table have no vectors yet."""
+    return NewItems(
+        vectors=[item.vector for item in items if item.vector is not None],
+        ids=[item.id for item in items if item.id is not None] or None,
+        labels=[item.label for item in items],
+        metadata=[item.metadata for item in items],
+        references=[item.reference for item in items],
+    )
 
 
 class ItemUpdate(Strict):
