@@ -29,7 +29,7 @@ def test_labels_are_written_with_their_source(lesson, tmp_path):
 
 def test_viewers_find_places_neighbors_and_codes(lesson, collection, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
-    from starshl.index.adapters.parquet_table import read_parquet
+    from starshl.index.adapters import read_parquet
 
     assert export_atlas(lesson, tmp_path / "lesson.parquet") == 120
     table = parquet.read_table(tmp_path / "lesson.parquet").to_pydict()

@@ -30,17 +30,17 @@ def make_empty(request):
         name = f"codes_{time.time_ns()}"
         if request.param == "faiss":
             pytest.importorskip("faiss")
-            from starshl.index.adapters.faiss_index import FaissIndex
+            from starshl.index.adapters import FaissIndex
 
             return FaissIndex(n_bits)
         if request.param == "pgvector":
             uri = request.getfixturevalue("postgres").get_uri()
-            from starshl.index.adapters.pgvector_index import PgvectorIndex
+            from starshl.index.adapters import PgvectorIndex
 
             opened.append(PgvectorIndex(uri, n_bits, table=name))
         elif request.param == "milvus":
             path = request.getfixturevalue("milvus_file")
-            from starshl.index.adapters.milvus_index import MilvusIndex
+            from starshl.index.adapters import MilvusIndex
 
             opened.append(MilvusIndex(path, n_bits, name=name))
         else:

@@ -18,7 +18,6 @@ from .._common.threads import tiles
 from .._common.validation import Seed, check_integer
 from .._common.words import counted
 from ..codes.binary import BinaryCodes, n_bytes
-from ..exceptions import MissingExtraError
 from ..hashers.base import BaseHasher
 from ..hashers.baselines.rabitq import RaBitQ, Sketch
 from ..hashers.catalog import pack_inner
@@ -312,10 +311,8 @@ class Bench:
 
     def of_products(self, n_bits: int) -> Measured:
         """Measure product quantization by FAISS in as many bytes as codes of this length take."""
-        try:
-            from ..index.adapters.product_quantizer import ProductQuantizer
-        except MissingExtraError as error:
-            raise ValueError(str(error)) from error
+        from .product_quantizer import ProductQuantizer  # needs FAISS
+
         size = n_bytes(n_bits)
         search, seconds = _timed(lambda: ProductQuantizer(size).fit(self.split.items))
         return self._measured(search, _Origin(f"PQ {FLOAT_QUERIES}", size, search.model_bytes, seconds))

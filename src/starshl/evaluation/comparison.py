@@ -14,6 +14,7 @@ from sklearn.base import clone
 from .._common.labels import LabelsLike
 from .._common.validation import Seed
 from .._common.words import counted
+from ..exceptions import MissingExtraError
 from ..hashers.base import BaseHasher
 from ..hashers.catalog import get_class
 from ..hashers.fitting import fit_lengths
@@ -310,7 +311,7 @@ def _at_length(
             continue
         try:
             measured.append(_rival(name, n_bits, bench)())
-        except ValueError as error:
+        except (ValueError, MissingExtraError) as error:
             # Only the requested hasher must fit these vectors.
             left_out[name] = " ".join(str(error).split())
     unlabeled = own[1].result if len(own) > 1 else None

@@ -1,6 +1,7 @@
-"""Compiled loops of the bucket index: grouping equal codes, and turning buckets back into items.
+"""Compiled loops of the bucket index: grouping equal codes, turning buckets back into items, and finding near ones.
 
-A bucket is a row of the planes and a span of ids: ``starts[b]`` to ``starts[b + 1]``, ascending.
+A bucket is a row of the planes and a span of ids: ``starts[b]`` to ``starts[b + 1]``, ascending. The buckets nearest to
+a query are found with a table of distances, if codes fit into one word of 64 bits.
 """
 
 from __future__ import annotations
@@ -14,6 +15,18 @@ from ..codes._hamming_loops import lowest_bit, popcount
 _FIRST_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _SECOND_FACTOR = np.uint64(0xD6E8FEB86659FD93)
 _HALF_WORD = np.uint64(32)
+# The table of distances cuts words into pieces of five bits; two rows share a byte of it.
+PIECE_BITS = 5
+N_VALUES = 1 << PIECE_BITS
+N_PIECES = -(-64 // PIECE_BITS)
+HALF = 64
+TILE = 2 * HALF
+TILE_BYTES = N_PIECES * N_VALUES * HALF
+QUERIES_TOGETHER = 256
+# Rows that fill up the last tile have this piece everywhere: 5 bits from any value, farther than any code.
+_NO_CODE = N_VALUES
+_LOW_HALF = np.uint8(15)
+_FOUR = np.uint8(4)
 
 
 @njit(cache=True, nogil=True)
@@ -220,21 +233,6 @@ def members_within(starts, ids, hit_starts, buckets, distances):
             place += taken
             first = last
     return member_starts, positions, member_distances
-
-
-# Compiled search among few codes of one word: the buckets at the least distance from each query.
-
-PIECE_BITS = 5
-N_VALUES = 1 << PIECE_BITS
-N_PIECES = -(-64 // PIECE_BITS)
-HALF = 64
-TILE = 2 * HALF
-TILE_BYTES = N_PIECES * N_VALUES * HALF
-QUERIES_TOGETHER = 256
-# Rows that fill up the last tile have this piece everywhere: 5 bits from any value, farther than any code.
-_NO_CODE = N_VALUES
-_LOW_HALF = np.uint8(15)
-_FOUR = np.uint8(4)
 
 
 def table_size(n_words: int) -> int:

@@ -346,6 +346,18 @@ def check_ids(ids: ArrayLike, n: int | None = None) -> np.ndarray:
     return given
 
 
+def existing_id(item: int) -> ValueError:
+    """Return the error for an id that is in an index already."""
+    return ValueError(
+        f"The id {item} is already in the index, and nothing was added. Remove it first, or give a new id."
+    )
+
+
+def unknown_id(item: int) -> KeyError:
+    """Return the error for an id that is not in an index."""
+    return KeyError(f"The id {item} is not in the index.")
+
+
 def all_different(ids: np.ndarray) -> bool:
     """Return whether no id occurs twice."""
     if len(ids) < 2 or (ids[1:] > ids[:-1]).all():

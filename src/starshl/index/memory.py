@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from .._common.validation import check_integer
 from ..codes.binary import BinaryCodes
 from ..codes.hamming import from_planes, score_penalties, to_planes
-from .base import HammingIndex, Neighbors, RadiusNeighbors, next_ids
+from .base import HammingIndex, Neighbors, RadiusNeighbors, existing_id, next_ids, unknown_id
 from .files import write_index_file
 from .items import Candidates, Hits, IndexItems, RunItems
 
@@ -182,16 +182,13 @@ def _check_new(items: IndexItems, ids: np.ndarray) -> None:
         return
     present = items.find(ids) >= 0
     if present.any():
-        raise ValueError(
-            f"The id {ids[present][0]} is already in the index, and nothing was added. "
-            "Remove it first, or give a new id."
-        )
+        raise existing_id(ids[present][0])
 
 
 def _positions_of(items: IndexItems, ids: np.ndarray) -> np.ndarray:
     positions = items.find(ids)
     if (positions < 0).any():
-        raise KeyError(f"The id {ids[positions < 0][0]} is not in the index.")
+        raise unknown_id(ids[positions < 0][0])
     return positions
 
 

@@ -36,7 +36,7 @@ def export_labels(lesson: Lesson, path: str | os.PathLike[str]) -> int:
 def export_atlas(lesson: Lesson, path: str | os.PathLike[str]) -> int:
     """Write a Parquet table that Embedding Atlas and other viewers open; return how many items there are.
 
-    The columns are id, code (see :mod:`starshl.index.adapters.parquet_table`), reference, label (as text), source,
+    The columns are id, code (see :func:`starshl.index.adapters.write_parquet`), reference, label (as text), source,
     confidence, x and y in the unit square, and neighbors: ``{"ids": [...], "distances": [...]}``, nearest first and
     equally many for all items, in which ids are places of rows in this file, from 0, as viewers count them::
 

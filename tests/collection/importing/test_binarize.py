@@ -328,7 +328,7 @@ def test_news_embeddings_keep_their_classes_in_four_bytes(tmp_path):
 
 def test_without_faiss_a_note_takes_the_place_of_product_quantization(digits, monkeypatch):
     monkeypatch.setitem(sys.modules, "faiss", None)
-    monkeypatch.delitem(sys.modules, "starshl.index.adapters.product_quantizer", raising=False)
+    monkeypatch.delitem(sys.modules, "starshl.evaluation.product_quantizer", raising=False)
     result = compare(*digits, hasher=LSHash(16), rivals=["PQ"], n_queries=30)
     assert [one.name for one in result.methods] == ["float search", "LSHash"]
     assert "PQ was left out: This needs the library 'faiss', which is not installed. Install it with" in result.page()

@@ -25,12 +25,12 @@ def open_index(request):
     def open_one(n_bits, name=name, **options):
         if request.param == "pgvector":
             uri = request.getfixturevalue("postgres").get_uri()
-            from starshl.index.adapters.pgvector_index import PgvectorIndex
+            from starshl.index.adapters import PgvectorIndex
 
             opened.append(PgvectorIndex(uri, n_bits, table=name, **options))
         else:
             file = request.getfixturevalue("milvus_file")
-            from starshl.index.adapters.milvus_index import MilvusIndex
+            from starshl.index.adapters import MilvusIndex
 
             opened.append(MilvusIndex(file, n_bits, name=name, **options))
         return opened[-1]
@@ -120,7 +120,7 @@ def test_database_takes_numbers_of_numpy(open_index, random_codes):
 
 @pytest.mark.parametrize("key", ["id", "code", "n_bits", "$meta"])
 def test_milvus_refuses_metadata_that_would_overwrite_its_own_fields(milvus_file, random_codes, key):
-    from starshl.index.adapters.milvus_index import MilvusIndex
+    from starshl.index.adapters import MilvusIndex
 
     index = MilvusIndex(milvus_file, 11, name="reserved")
     with pytest.raises(ValueError, match="field of the Milvus collection"):
@@ -133,7 +133,7 @@ def test_milvus_refuses_metadata_that_would_overwrite_its_own_fields(milvus_file
 
 
 def test_milvus_says_that_it_cannot_compare_control_characters(milvus_file, random_codes):
-    from starshl.index.adapters.milvus_index import MilvusIndex
+    from starshl.index.adapters import MilvusIndex
 
     index = MilvusIndex(milvus_file, 11, name="control_characters")
     index.add(random_codes[:1], metadata=[{"text": "two\nlines"}])
@@ -189,23 +189,6 @@ def test_database_refuses_another_length_of_as_many_bytes(open_index, random_cod
         with pytest.raises(ValueError, match=rf"holds .*11.*, not .*{n_bits}"):
             open_index(n_bits)
     assert len(open_index(11)) == (0 if emptied else 5)
-
-
-def test_milvus_reads_the_length_of_collections_that_do_not_describe_it(milvus_file, random_codes, monkeypatch):
-    from starshl.index.adapters import milvus_index
-
-    schema = milvus_index.pymilvus.CollectionSchema
-    real = schema.add_field
-    monkeypatch.setattr(schema, "add_field", lambda *given, description="", **more: real(*given, **more))
-    index = milvus_index.MilvusIndex(milvus_file, 11, name="not_described")
-    monkeypatch.undo()
-    assert not any(field["description"] for field in index._client.describe_collection("not_described")["fields"])
-    index.add(random_codes[:5])
-    for n_bits in (8, 16):
-        with pytest.raises(ValueError, match=f"11 bits, not {n_bits}"):
-            milvus_index.MilvusIndex(milvus_file, n_bits, name="not_described")
-    assert len(milvus_index.MilvusIndex(milvus_file, 11, name="not_described")) == 5
-    index.close()
 
 
 def test_database_takes_a_collection_in_one_call(open_index, collection):

@@ -14,7 +14,7 @@ from .conftest import HAND_DISTANCES, HAND_ORDER
 
 def test_faiss_computes_the_distances_counted_by_hand(hand_codes):
     pytest.importorskip("faiss")
-    from starshl.index.adapters.faiss_index import to_faiss
+    from starshl.index.adapters import to_faiss
 
     distances, ids = to_faiss(hand_codes, [10, 11, 12, 13, 14, 15]).search(hand_codes.packed[:1], 6)
     found = dict(zip(ids[0].tolist(), distances[0].tolist(), strict=True))
@@ -23,7 +23,7 @@ def test_faiss_computes_the_distances_counted_by_hand(hand_codes):
 
 def test_faiss_gives_codes_and_ids_back(random_codes):
     faiss = pytest.importorskip("faiss")
-    from starshl.index.adapters.faiss_index import from_faiss, to_faiss
+    from starshl.index.adapters import from_faiss, to_faiss
 
     ids = np.random.default_rng(1).permutation(1000)[:300]
     codes, found = from_faiss(to_faiss(random_codes, ids), 11)
@@ -42,7 +42,7 @@ def test_faiss_gives_codes_and_ids_back(random_codes):
 
 def test_faiss_takes_a_collection_in_one_call(collection):
     pytest.importorskip("faiss")
-    from starshl.index.adapters.faiss_index import collection_to_faiss
+    from starshl.index.adapters import collection_to_faiss
 
     index, metadata = collection_to_faiss(collection)
     distances, ids = index.search(collection.codes([70]).packed, 80)
@@ -53,7 +53,7 @@ def test_faiss_takes_a_collection_in_one_call(collection):
 
 def test_faiss_refuses_codes_that_have_a_distance_of_their_own(tmp_path):
     pytest.importorskip("faiss")
-    from starshl.index.adapters.faiss_index import collection_to_faiss
+    from starshl.index.adapters import collection_to_faiss
 
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=60)
@@ -67,7 +67,7 @@ def test_faiss_refuses_codes_that_have_a_distance_of_their_own(tmp_path):
 
 def test_parquet_gives_codes_and_ids_back(random_codes, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
-    from starshl.index.adapters.parquet_table import read_parquet, write_parquet
+    from starshl.index.adapters import read_parquet, write_parquet
 
     path = tmp_path / "codes.parquet"
     write_parquet(path, random_codes, np.arange(300)[::-1], {"label": ["x"] * 300})
@@ -87,7 +87,7 @@ def test_parquet_gives_codes_and_ids_back(random_codes, tmp_path):
 def test_duckdb_computes_the_distances_counted_by_hand(hand_codes, tmp_path):
     duckdb = pytest.importorskip("duckdb")
     pytest.importorskip("pyarrow")
-    from starshl.index.adapters.parquet_table import DUCKDB_NEAREST, write_parquet
+    from starshl.index.adapters import DUCKDB_NEAREST, write_parquet
 
     path = tmp_path / "codes.parquet"
     write_parquet(path, hand_codes)
@@ -99,7 +99,7 @@ def test_duckdb_computes_the_distances_counted_by_hand(hand_codes, tmp_path):
 def test_a_collection_exports_what_duckdb_searches(tmp_path):
     duckdb = pytest.importorskip("duckdb")
     pytest.importorskip("pyarrow")
-    from starshl.index.adapters.parquet_table import DUCKDB_NEAREST
+    from starshl.index.adapters import DUCKDB_NEAREST
 
     X = np.random.default_rng(0).standard_normal((80, 6))
     with Collection.create(tmp_path / "items", LSHash(13, random_state=0).fit(X)) as collection:

@@ -31,7 +31,7 @@ def test_table_with_a_comment_of_its_own_keeps_it(postgres, random_codes):
 
 
 def test_hnsw_finds_most_neighbors_of_different_codes(postgres):
-    from starshl.index.adapters.pgvector_index import PgvectorIndex
+    from starshl.index.adapters import PgvectorIndex
 
     signs = np.random.default_rng(0).choice([-1, 1], size=(2000, 64))
     codes = BinaryCodes.from_signs(signs)
@@ -48,7 +48,7 @@ def test_hnsw_finds_most_neighbors_of_different_codes(postgres):
 @pytest.fixture(scope="module")
 def graph_of_codes(postgres):
     """An approximate index of 3,000 different codes, and the codes."""
-    from starshl.index.adapters.pgvector_index import PgvectorIndex
+    from starshl.index.adapters import PgvectorIndex
 
     codes = BinaryCodes.from_signs(np.random.default_rng(0).choice([-1, 1], size=(3000, 64)))
     index = PgvectorIndex(postgres.get_uri(), 64, table="with_filters", approximate=True)
@@ -115,7 +115,7 @@ def test_hnsw_options_out_of_range_are_refused_before_they_are_sent(graph_of_cod
 
 @pytest.mark.parametrize("table", ["user", "select", "MixedCase"])
 def test_any_table_name_of_letters_works(postgres, random_codes, table):
-    from starshl.index.adapters.pgvector_index import PgvectorIndex
+    from starshl.index.adapters import PgvectorIndex
 
     index = PgvectorIndex(postgres.get_uri(), 11, table=table, approximate=True)
     index.add(random_codes)
@@ -130,7 +130,7 @@ def test_any_table_name_of_letters_works(postgres, random_codes, table):
 
 
 def test_postgres_refuses_the_character_nul_before_it_is_sent(postgres, random_codes):
-    from starshl.index.adapters.pgvector_index import PgvectorIndex
+    from starshl.index.adapters import PgvectorIndex
 
     index = PgvectorIndex(postgres.get_uri(), 11, table="nul")
     for text in ("x\x00y", "\\\x00"):
@@ -142,7 +142,7 @@ def test_postgres_refuses_the_character_nul_before_it_is_sent(postgres, random_c
 
 
 def test_an_error_of_the_database_itself_is_worded_as_what_it_is(postgres, random_codes):
-    from starshl.index.adapters.pgvector_index import PgvectorIndex
+    from starshl.index.adapters import PgvectorIndex
 
     index = PgvectorIndex(postgres.get_uri(), 11, table="dropped")
     with index._transaction() as cursor:
@@ -164,7 +164,7 @@ def end_connection(index, postgres):
 @pytest.mark.parametrize("committed", [False, True])
 def test_a_connection_lost_at_the_commit_leaves_it_open_what_is_stored(postgres, random_codes, monkeypatch, committed):
     psycopg = pytest.importorskip("psycopg")
-    from starshl.index.adapters.pgvector_index import PgvectorIndex
+    from starshl.index.adapters import PgvectorIndex
 
     index = PgvectorIndex(postgres.get_uri(), 11, table=f"commit_{committed}".lower())
     index.add(random_codes[:10])
@@ -191,7 +191,7 @@ def test_a_connection_lost_at_the_commit_leaves_it_open_what_is_stored(postgres,
 
 
 def test_bad_table_names_never_reach_the_database(postgres):
-    from starshl.index.adapters.pgvector_index import PgvectorIndex
+    from starshl.index.adapters import PgvectorIndex
 
     with pytest.raises(ValueError, match="use letters, digits and underscores"):
         PgvectorIndex(postgres.get_uri(), 8, table="codes; DROP TABLE users")
@@ -199,7 +199,7 @@ def test_bad_table_names_never_reach_the_database(postgres):
 
 def test_a_server_that_is_down_is_a_clear_error(tmp_path):
     pytest.importorskip("psycopg")
-    from starshl.index.adapters.pgvector_index import PgvectorIndex
+    from starshl.index.adapters import PgvectorIndex
 
     with pytest.raises(AdapterError, match=r"no connection(.|\n)*Check the address"):
         PgvectorIndex(f"postgresql://postgres@/postgres?host={tmp_path}", 8)

@@ -13,7 +13,7 @@ import numpy as np
 from ..._common.words import counted
 from ...codes.binary import BinaryCodes, n_bytes
 from ...exceptions import UnsupportedOperationError
-from ..base import HammingIndex, Neighbors, RadiusNeighbors
+from ..base import HammingIndex, Neighbors, RadiusNeighbors, unknown_id
 
 #: The neighbors of one query, as (distance, id), in order.
 Ranking = list[tuple[int, int]]
@@ -106,4 +106,4 @@ def check_known(ids: list[int], known: Container[int]) -> None:
     """Raise KeyError for the first id that is not among the known ones."""
     missing = [item for item in ids if item not in known]
     if missing:
-        raise KeyError(f"The id {missing[0]} is not in the index.")
+        raise unknown_id(missing[0])

@@ -17,7 +17,16 @@ from numpy.typing import ArrayLike
 from ..._common.extras import require
 from ..._common.validation import check_integer
 from ...codes.binary import BinaryCodes, n_bytes
-from ..base import HammingIndex, Neighbors, RadiusNeighbors, check_ids, check_metric, next_ids
+from ..base import (
+    HammingIndex,
+    Neighbors,
+    RadiusNeighbors,
+    check_ids,
+    check_metric,
+    existing_id,
+    next_ids,
+    unknown_id,
+)
 from .database import StoredItems, items_of
 
 if TYPE_CHECKING:
@@ -78,12 +87,9 @@ class FaissIndex(HammingIndex):
             held = self._held()[1]
             if ids is None:
                 ids = next_ids(len(codes), held.max() if len(held) else None)
-            taken = np.isin(ids, held)
-            if taken.any():
-                raise ValueError(
-                    f"The id {ids[taken][0]} is already in the index, and nothing was added. "
-                    "Remove it first, or give a new id."
-                )
+            present = np.isin(ids, held)
+            if present.any():
+                raise existing_id(ids[present][0])
             if len(ids):
                 self.faiss_index.add_with_ids(np.ascontiguousarray(codes.packed), ids)
         return ids
@@ -209,5 +215,5 @@ def _positions(held: np.ndarray, ids: np.ndarray) -> np.ndarray:
     order = np.argsort(held)
     unknown = ~np.isin(ids, held)
     if unknown.any():
-        raise KeyError(f"The id {ids[unknown][0]} is not in the index.")
+        raise unknown_id(ids[unknown][0])
     return order[np.searchsorted(held, ids, sorter=order)]

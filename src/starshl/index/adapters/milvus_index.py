@@ -13,7 +13,7 @@ from ..._common.extras import require
 from ..._common.validation import check_integer
 from ...codes.binary import BinaryCodes, check_space_id, n_bytes
 from ...exceptions import AdapterError
-from ..base import Neighbors, RadiusNeighbors, next_ids
+from ..base import Neighbors, RadiusNeighbors, existing_id, next_ids
 from ..metadata import check_metadata
 from .database import DatabaseIndex, Ranking, check_known, to_neighbors, to_radius_neighbors
 
@@ -71,22 +71,13 @@ class MilvusIndex(DatabaseIndex):
     def _check_length(self) -> None:
         fields = {field["name"]: field for field in self._client.describe_collection(self.name)["fields"]}
         padded = fields.get("code", {}).get("params", {}).get("dim")
-        held = self._stored_length(fields)
+        described = fields.get("n_bits", {}).get("description", "")
+        held = int(described) if described.isdecimal() else None
         if padded != 8 * n_bytes(self.n_bits) or held not in (None, self.n_bits):
             raise ValueError(
                 f"The Milvus collection {self.name!r} holds codes of {held or padded} bits, not {self.n_bits}. "
                 "Use another name, or the hasher that filled it."
             )
-
-    def _stored_length(self, fields: dict[str, dict[str, Any]]) -> int | None:
-        if "n_bits" not in fields:
-            return None
-        described = fields["n_bits"].get("description", "")
-        if described.isdecimal():
-            return int(described)
-        # Without a description of the field, the first row holds the length; without rows, it is unknown.
-        rows = self._client.query(self.name, filter="", limit=1, output_fields=["n_bits"])
-        return rows[0]["n_bits"] if rows else None
 
     def _current_space(self) -> str | None:
         with self._explained():
@@ -121,12 +112,9 @@ class MilvusIndex(DatabaseIndex):
                     f"metadata[{number}] has the key {name!r}, which is a field of the Milvus collection. "
                     "Use another name."
                 )
-        taken = self._known(ids.tolist())
-        if taken:
-            raise ValueError(
-                f"The id {min(taken)} is already in the index, and nothing was added. "
-                "Remove it first, or give a new id."
-            )
+        present = self._known(ids.tolist())
+        if present:
+            raise existing_id(min(present))
         space = {} if codes.space_id is None else {"space_id": codes.space_id}
         rows = [
             {**extra, "id": item, "code": code.tobytes(), "n_bits": self.n_bits, **space}

@@ -40,10 +40,10 @@ def write_parquet(
     ids = np.arange(len(codes)) if ids is None else check_ids(ids, len(codes))
     packed = pyarrow.array([code.tobytes() for code in codes.packed], pyarrow.binary(codes.packed.shape[1]))
     table = pyarrow.table({"id": pyarrow.array(ids, pyarrow.int64()), "code": packed, **(columns or {})})
-    facts = {"n_bits": str(codes.n_bits), "bit_order": BIT_ORDER, "metric": codes.metric}
+    description = {"n_bits": str(codes.n_bits), "bit_order": BIT_ORDER, "metric": codes.metric}
     if codes.space_id is not None:
-        facts["space_id"] = codes.space_id
-    table = table.replace_schema_metadata({f"starshl.{name}": text for name, text in facts.items()})
+        description["space_id"] = codes.space_id
+    table = table.replace_schema_metadata({f"starshl.{name}": text for name, text in description.items()})
     with replacing_file(path) as file:
         parquet.write_table(table, file)
 

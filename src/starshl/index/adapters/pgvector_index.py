@@ -14,7 +14,7 @@ from ..._common.extras import require
 from ..._common.validation import check_integer
 from ...codes.binary import BinaryCodes
 from ...exceptions import AdapterError
-from ..base import Neighbors, RadiusNeighbors, next_ids
+from ..base import Neighbors, RadiusNeighbors, existing_id, next_ids
 from ..metadata import check_metadata, json_text
 from .database import DatabaseIndex, check_known, to_neighbors, to_radius_neighbors
 
@@ -101,11 +101,11 @@ class PgvectorIndex(DatabaseIndex):
                     for row in zip(ids.tolist(), _bit_texts(codes), texts, strict=True):
                         copy.write_row(row)
             except psycopg.errors.UniqueViolation as error:
-                taken = re.search(r"\(id\)=\((-?\d+)\)", str(error))
-                raise ValueError(
-                    f"The id {taken[1] if taken else ''} is already in the index, and nothing was added. "
-                    "Remove it first, or give a new id."
-                ) from error
+                # "Key (id)=(3) already exists.", in the language of the server.
+                found = re.search(r"\(id\)=\((-?\d+)\)", error.diag.message_detail or "")
+                if found is None:
+                    raise
+                raise existing_id(int(found[1])) from error
         return ids
 
     def _remove(self, ids: np.ndarray) -> None:

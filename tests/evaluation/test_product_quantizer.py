@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("faiss")
 
-from starshl.index.adapters.product_quantizer import ProductQuantizer
+from starshl.evaluation.product_quantizer import ProductQuantizer
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..._common.extras import require
-from ..._common.validation import check_integer
+from .._common.extras import require
+from .._common.validation import check_integer
 
 faiss = require("faiss", extra="faiss")
 _CENTERS_PER_BYTE = 256
