@@ -4,9 +4,8 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.utils import check_random_state
 
-from starshl._common.validation import check_integer, check_rows
 from starshl.evaluation import precision_at
-from starshl.hashers import Facts, LinearHasher, all_or_nothing
+from starshl.hashers import Facts, LinearHasher, all_or_nothing, check_integer, check_rows
 from starshl.testing import check_hasher
 
 

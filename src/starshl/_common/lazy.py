@@ -13,16 +13,16 @@ def on_first_use(
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a package.
 
-    `homes` lists the names that each module of the package defines; `libraries` are those that the modules need, which
-    the given extra of starshl installs.
+    `homes` lists the names that each module defines: "base" is a module of the package, ".base" one of the package
+    above. `libraries` are those that the modules need, which the given extra of starshl installs.
     """
-    home_of = {name: f"{package}.{module}" for module, names in homes.items() for name in names}
+    home_of = {name: f".{module}" for module, names in homes.items() for name in names}
 
     def get(name: str) -> object:
         if name not in home_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         for library in libraries:
             require(library, extra=extra)
-        return getattr(import_module(home_of[name]), name)
+        return getattr(import_module(home_of[name], package), name)
 
     return get, lambda: sorted(home_of)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -245,6 +245,10 @@ class Codebook:
     def __repr__(self) -> str:
         words = f"{len(self.classes)} words of {self.n_bits} bits"
         return f"Codebook({words}, {self.n_reserved} reserved, space {self.space_id})"
+
+
+CodewordsLike: TypeAlias = Literal["separated", "random"] | ArrayLike | Codebook
+"""What users pass as codewords: how to choose them, rows of -1 and +1, or a codebook."""
 
 
 def _check_words(words: ArrayLike) -> np.ndarray:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,7 +39,7 @@ def precision_at(
     y_db: ArrayLike,
     s: int = 10,
     *,
-    ties: str = "expected",
+    ties: Literal["expected", "index"] = "expected",
     n_jobs: int | None = None,
 ) -> float:
     """Return the mean over queries of the share of relevant items among the s nearest.
@@ -216,7 +217,12 @@ class PrecisionRecall:
     n_without_relevant: int
 
 
-def precision_recall(histograms: HammingHistograms, average: str = "micro", *, empty: str = "zero") -> PrecisionRecall:
+def precision_recall(
+    histograms: HammingHistograms,
+    average: Literal["micro", "macro"] = "micro",
+    *,
+    empty: Literal["zero", "skip", "nan"] = "zero",
+) -> PrecisionRecall:
     """Return precision and recall by Hamming radius.
 
     Parameters
@@ -263,7 +269,7 @@ def _ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
     return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
 
 
-def pr_area(curve: PrecisionRecall, rule: str = "trapezoid") -> float:
+def pr_area(curve: PrecisionRecall, rule: Literal["trapezoid", "step"] = "trapezoid") -> float:
     """Return the area under precision over recall, from radius 0 (or the first non-empty one) to n_bits.
 
     No point is invented at recall 0: the area lacks the strip left of the first radius, so codes whose

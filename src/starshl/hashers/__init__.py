@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from .._common.lazy import on_first_use
 
 if TYPE_CHECKING:
+    from .._common.validation import check_integer, check_rows
     from .base import BaseHasher, LinearHasher, all_or_nothing
     from .card import card_markdown, measure, model_card
     from .catalog import Configuration, configurations, get_class, load
@@ -33,6 +34,8 @@ __all__ = [
     "Variant",
     "all_or_nothing",
     "card_markdown",
+    "check_integer",
+    "check_rows",
     "codes_of_training_rows",
     "configurations",
     "encode_blocks",
@@ -49,6 +52,7 @@ __all__ = [
 __getattr__, __dir__ = on_first_use(
     __name__,
     {
+        "._common.validation": ["check_integer", "check_rows"],
         "base": ["BaseHasher", "LinearHasher", "all_or_nothing"],
         "catalog": ["Configuration", "configurations", "get_class", "load"],
         "facts": ["Facts", "Variant"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numba import njit
@@ -15,7 +16,7 @@ from ...learning.linalg import principal_directions, project
 from ..base import BaseHasher
 from ..supervision import Pairs, PairsLike, pairs_or_labels, require_both_kinds
 
-FEATURES = ("raw", "random", "pca")
+StumpFeatures: TypeAlias = Literal["raw", "random", "pca"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +48,11 @@ class RankedFeatures:
         return float(_between(below, above))
 
 
-def ranked_features(X: np.ndarray, kind: str, n_projections: int, rng: np.random.RandomState) -> RankedFeatures:
+def ranked_features(
+    X: np.ndarray, kind: StumpFeatures, n_projections: int, rng: np.random.RandomState
+) -> RankedFeatures:
     """Rank the columns of X ("raw"), random projections ("random") or principal components ("pca") of it."""
-    check_choice(kind, "features", FEATURES)
+    check_choice(kind, "features", get_args(StumpFeatures))
     check_integer(n_projections, "n_projections", low=1)
     projections = None
     if kind == "random":
@@ -65,7 +68,7 @@ def ranked_features(X: np.ndarray, kind: str, n_projections: int, rng: np.random
 class StumpHasher(BaseHasher):
     """A hasher that compares one feature, or one projection, with one threshold per bit."""
 
-    features: str
+    features: StumpFeatures
     n_pairs: int
     n_projections: int
 

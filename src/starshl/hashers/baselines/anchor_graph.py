@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
 
@@ -12,7 +13,7 @@ from ..._common.threads import single_threaded_blas
 from ..._common.validation import SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
 from ...codes.binary import signs_of
 from ...exceptions import InputError
-from ...learning.kernels.anchors import choose_anchors
+from ...learning.kernels.anchors import AnchorsLike, choose_anchors
 from ...learning.linalg import fill_by_tiles, positive_peaks, smallest_columns, squared_distances
 from ..base import BaseHasher, all_or_nothing
 from ..facts import Facts, Variant
@@ -89,8 +90,8 @@ class AnchorGraphHash(BaseHasher):
         self,
         n_bits: int = 32,
         *,
-        variant: str = "one_layer",
-        anchors: str | ArrayLike = "kmeans",
+        variant: Literal["one_layer", "two_layers"] = "one_layer",
+        anchors: AnchorsLike = "kmeans",
         n_anchors: int = 300,
         n_neighbors: int = 3,
         sigma: float | None = None,

@@ -14,7 +14,7 @@ from ..base import all_or_nothing
 from ..facts import Facts
 from ..supervision import Pairs, PairsLike
 from ._shared import WeightedBits
-from ._stumps import RankedFeatures, StumpHasher, best_stump
+from ._stumps import RankedFeatures, StumpFeatures, StumpHasher, best_stump
 
 # More certainty than this would be an infinite weight for a stump without error.
 _MAX_WEIGHT = 10.0
@@ -92,7 +92,7 @@ class BoostSSC(WeightedBits, StumpHasher):
         self,
         n_bits: int = 32,
         *,
-        features: str = "raw",
+        features: StumpFeatures = "raw",
         n_projections: int = 256,
         n_pairs: int = 20_000,
         unique: bool = True,

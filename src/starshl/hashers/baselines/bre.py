@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import check_random_state
@@ -86,7 +86,7 @@ class BRE(BaseHasher):
         self,
         n_bits: int = 32,
         *,
-        variant: str = "unsupervised",
+        variant: Literal["unsupervised", "supervised"] = "unsupervised",
         n_labeled: int | None = 1000,
         n_support: int = 50,
         pair_fraction: float = 0.05,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_random_state
 
@@ -11,7 +12,7 @@ from ..._common.labels import LabelsLike
 from ..._common.threads import run_all
 from ..._common.validation import SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
 from ..._common.warn import warn_caller
-from ...codes.codebook import Codebook
+from ...codes.codebook import Codebook, CodewordsLike
 from ...codes.codewords import random_codewords, separated_codewords
 from ...learning.kernels.anchors import gaussian_expansion, gaussian_features, gaussian_scale
 from ...learning.solvers.objective import hinge_distances, nearest_codewords
@@ -89,10 +90,10 @@ class CodewordSVM(BaseHasher):
         self,
         n_bits: int = 32,
         *,
-        codewords: str | ArrayLike | Codebook = "separated",
+        codewords: CodewordsLike = "separated",
         C: float = 10.0,
-        sigma: float | str = "half_rms",
-        decoding: str = "hamming",
+        sigma: float | Literal["rms", "half_rms"] = "half_rms",
+        decoding: Literal["hamming", "hinge"] = "hamming",
         tol: float = 1e-3,
         n_jobs: int | None = None,
         random_state: Seed = None,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from numba import njit
 from sklearn.utils.validation import check_random_state
@@ -141,7 +143,7 @@ class COSDISH(BaseHasher):
         max_inner_iter: int = 3,
         n_columns: int | None = None,
         balance: bool = True,
-        variant: str = "linear",
+        variant: Literal["linear", "kernel"] = "linear",
         regularization: float | None = None,
         n_jobs: int | None = None,
         random_state: Seed = None,

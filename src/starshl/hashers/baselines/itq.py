@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.sparse import csr_array, issparse
@@ -105,7 +107,7 @@ class ITQ(LinearHasher):
         self,
         n_bits: int = 32,
         *,
-        variant: str = "pca",
+        variant: Literal["pca", "cca"] = "pca",
         max_iter: int = 50,
         regularization: float = 0.1,
         n_jobs: int | None = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -82,8 +83,8 @@ class KernelLSH(BaseHasher):
         *,
         n_anchors: int = 300,
         n_subset: int = 30,
-        kernel: str | Callable[[np.ndarray, np.ndarray], ArrayLike] = "gaussian",
-        sigma: float | str = "rms",
+        kernel: Literal["gaussian", "linear"] | Callable[[np.ndarray, np.ndarray], ArrayLike] = "gaussian",
+        sigma: float | Literal["rms", "half_rms"] = "rms",
         n_jobs: int | None = None,
         random_state: Seed = None,
     ) -> None:

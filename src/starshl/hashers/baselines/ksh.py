@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
 from sklearn.utils.validation import check_random_state
@@ -15,7 +14,13 @@ from ..._common.labels import LabelsLike
 from ..._common.threads import single_threaded_blas
 from ..._common.validation import SamplesLike, Seed, check_integer, check_number, check_rows
 from ...codes.binary import signs_of
-from ...learning.kernels.anchors import choose_anchors, gaussian_expansion, gaussian_features, mean_squared_distance
+from ...learning.kernels.anchors import (
+    AnchorsLike,
+    choose_anchors,
+    gaussian_expansion,
+    gaussian_features,
+    mean_squared_distance,
+)
 from ..base import BaseHasher, all_or_nothing
 from ..facts import Facts
 from ..supervision import Pairs, PairsLike, check_pairs, require_labels
@@ -96,7 +101,7 @@ class KSH(BaseHasher):
         self,
         n_bits: int = 32,
         *,
-        anchors: str | ArrayLike = "random",
+        anchors: AnchorsLike = "random",
         n_anchors: int = 300,
         n_labeled: int | None = 2000,
         max_iter: int = 500,

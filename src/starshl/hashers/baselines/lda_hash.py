@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from scipy.linalg import eigh
 from sklearn.utils.validation import check_random_state
@@ -106,9 +108,9 @@ class LDAHash(LinearHasher):
         self,
         n_bits: int = 32,
         *,
-        variant: str = "lda",
+        variant: Literal["lda", "dif"] = "lda",
         alpha: float = 1.0,
-        threshold: str = "learned",
+        threshold: Literal["learned", "median", "zero"] = "learned",
         n_pairs: int = 40_000,
         n_components: int | None = 40,
         regularization: float = 1e-3,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from scipy.sparse import csr_array
 from sklearn.utils.validation import check_random_state
@@ -86,7 +88,7 @@ class LSHash(BaseHasher):
         self,
         n_bits: int = 32,
         *,
-        variant: str = "gaussian",
+        variant: Literal["gaussian", "super_bit", "bit_sampling"] = "gaussian",
         center: bool = True,
         n_jobs: int | None = None,
         random_state: Seed = None,

@@ -6,6 +6,7 @@ The metric is learned by information-theoretic metric learning (ITML; Davis et a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numba import njit
@@ -144,7 +145,7 @@ class MetricLSH(LinearHasher):
         n_bits: int = 32,
         *,
         gamma: float = 1.0,
-        n_pairs: int | str = "auto",
+        n_pairs: int | Literal["auto"] = "auto",
         percentiles: tuple[float, float] = (5, 95),
         n_components: int | None = 100,
         max_iter: int = 1000,

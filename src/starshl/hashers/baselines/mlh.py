@@ -5,6 +5,8 @@ Norouzi and Fleet 2011.
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from sklearn.utils.validation import check_random_state
 
@@ -100,7 +102,7 @@ class MLH(LinearHasher):
         self,
         n_bits: int = 32,
         *,
-        radius: int | str = "auto",
+        radius: int | Literal["auto"] = "auto",
         similar_share: float = 0.5,
         n_components: int | None = 40,
         max_iter: int = 25,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from sklearn.utils.validation import check_random_state
 
@@ -59,7 +61,12 @@ class PCAHash(LinearHasher):
     )
 
     def __init__(
-        self, n_bits: int = 32, *, overflow: str = "raise", n_jobs: int | None = None, random_state: Seed = None
+        self,
+        n_bits: int = 32,
+        *,
+        overflow: Literal["raise", "random"] = "raise",
+        n_jobs: int | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_bits = n_bits
         self.overflow = overflow

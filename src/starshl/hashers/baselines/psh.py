@@ -13,7 +13,7 @@ from ..._common.validation import SamplesLike, Seed, check_integer, check_number
 from ..base import all_or_nothing
 from ..facts import Facts
 from ..supervision import Pairs, PairsLike
-from ._stumps import RankedFeatures, StumpHasher, separated_by_cuts
+from ._stumps import RankedFeatures, StumpFeatures, StumpHasher, separated_by_cuts
 
 # Stumps to draw from, per bit: fewer would leave little to chance, and bits would resemble each other.
 _CANDIDATES_PER_BIT = 5
@@ -88,7 +88,7 @@ class ParamSensitiveHash(StumpHasher):
         *,
         together: float = 0.8,
         collide: float = 0.5,
-        features: str = "raw",
+        features: StumpFeatures = "raw",
         n_projections: int = 256,
         n_pairs: int = 20_000,
         n_jobs: int | None = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from sklearn.utils.validation import check_random_state
@@ -93,7 +94,12 @@ class RaBitQ(LinearHasher):
     variants = (Variant("RaBitQ Hadamard", {"variant": "hadamard"}, {"cost": "n x features + features^2"}),)
 
     def __init__(
-        self, n_bits: int | str = "all", *, variant: str = "dense", n_jobs: int | None = None, random_state: Seed = None
+        self,
+        n_bits: int | Literal["all"] = "all",
+        *,
+        variant: Literal["dense", "hadamard"] = "dense",
+        n_jobs: int | None = None,
+        random_state: Seed = None,
     ) -> None:
         self.n_bits = n_bits  # type: ignore[assignment]  # fit turns "all" into a number, n_bits_
         self.variant = variant

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from sklearn.utils.validation import check_random_state
 
@@ -177,10 +179,10 @@ class SDH(BaseHasher):
         self,
         n_bits: int = 32,
         *,
-        variant: str = "sdh",
-        codewords: str | Codebook = "separated",
+        variant: Literal["sdh", "fsdh", "hadamard"] = "sdh",
+        codewords: Literal["separated"] | Codebook = "separated",
         n_anchors: int | None = 1000,
-        sigma: float | str = "half_rms",
+        sigma: float | Literal["rms", "half_rms"] = "half_rms",
         class_penalty: float = 1.0,
         code_penalty: float = 1e-5,
         regularization: float | None = None,

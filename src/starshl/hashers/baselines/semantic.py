@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Literal
 
 import numpy as np
 from numba import njit
@@ -274,16 +275,16 @@ class SemanticHashing(BaseHasher):
         n_bits: int = 32,
         *,
         hidden_sizes: tuple[int, ...] = (500, 500),
-        pretrain_max_iter: int | str = "auto",
-        max_iter: int | str = "auto",
+        pretrain_max_iter: int | Literal["auto"] = "auto",
+        max_iter: int | Literal["auto"] = "auto",
         learning_rate: float = 0.1,
         momentum: float = 0.9,
         regularization: float = 2e-4,
         finetune_learning_rate: float = 1e-3,
         batch_size: int = 100,
         noise_variance: float = 16.0,
-        threshold: str = "half",
-        scale: str = "minmax",
+        threshold: Literal["half", "median"] = "half",
+        scale: Literal["minmax", "none"] = "minmax",
         n_jobs: int | None = None,
         random_state: Seed = None,
     ) -> None:

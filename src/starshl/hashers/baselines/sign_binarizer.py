@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from scipy.sparse import csr_array
 
@@ -52,7 +54,13 @@ class SignBinarizer(BaseHasher):
         full_length=True,
     )
 
-    def __init__(self, n_bits: int | str = "all", *, threshold: str = "mean", n_jobs: int | None = None) -> None:
+    def __init__(
+        self,
+        n_bits: int | Literal["all"] = "all",
+        *,
+        threshold: Literal["mean", "median", "zero"] = "mean",
+        n_jobs: int | None = None,
+    ) -> None:
         self.n_bits = n_bits  # type: ignore[assignment]  # fit turns "all" into a number, n_bits_
         self.threshold = threshold
         self.n_jobs = n_jobs

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 
 from ..._common.labels import LabelsLike
@@ -56,7 +58,9 @@ class SpectralHash(BaseHasher):
         cost="n x features x min(n, features)",
     )
 
-    def __init__(self, n_bits: int = 32, *, ranges: str = "minmax", n_jobs: int | None = None) -> None:
+    def __init__(
+        self, n_bits: int = 32, *, ranges: Literal["minmax", "percentile"] = "minmax", n_jobs: int | None = None
+    ) -> None:
         self.n_bits = n_bits
         self.ranges = ranges
         self.n_jobs = n_jobs

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from scipy.linalg import cholesky, eigh
 from scipy.sparse.linalg import eigsh
@@ -98,11 +100,11 @@ class SSH(LinearHasher):
         self,
         n_bits: int = 32,
         *,
-        variant: str = "sequential",
+        variant: Literal["sequential", "orthogonal", "nonorthogonal"] = "sequential",
         eta: float = 1.0,
         alpha: float = 1.0,
         n_labeled: int | None = 1000,
-        threshold: str = "zero",
+        threshold: Literal["zero", "median"] = "zero",
         n_jobs: int | None = None,
         random_state: Seed = None,
     ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Literal
 
 import numpy as np
 import scipy.linalg
@@ -97,7 +98,7 @@ class SelfTaughtHash(LinearHasher):
         n_bits: int = 32,
         *,
         n_neighbors: int = 25,
-        weights: str = "binary",
+        weights: Literal["binary", "cosine", "heat"] = "binary",
         C: float = 1.0,
         n_jobs: int | None = None,
         random_state: Seed = None,

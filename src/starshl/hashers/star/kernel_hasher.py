@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.utils import ClassifierTags, Tags
@@ -100,7 +100,7 @@ class KernelHasher(Rejection, BaseHasher):
         check_is_fitted(self)
         return dict(zip(self.view_names_.tolist(), self.view_shares_.tolist(), strict=True))
 
-    def codeword_distances(self, X: SamplesLike, metric: str = "hamming") -> np.ndarray:
+    def codeword_distances(self, X: SamplesLike, metric: Literal["hamming", "hinge"] = "hamming") -> np.ndarray:
         """Return the distance of each sample to each codeword, (n, n_codewords), "hamming" or "hinge"."""
         check_choice(metric, "metric", ("hamming", "hinge"))
         scores = self.decision_function(X)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,7 @@ from ..._common.labels import Labels, LabelsLike, check_labels
 from ..._common.threads import using_threads
 from ..._common.validation import SamplesLike, Seed
 from ...codes.binary import BinaryCodes
-from ...codes.codebook import Codebook
+from ...codes.codebook import CodewordsLike
 from ...learning.graphs.neighbor_graph import NeighborGraph
 from ...learning.kernels.choice import KernelsLike
 from ...learning.kernels.views import ViewsLike
@@ -148,10 +148,10 @@ class StarRidge(KernelHasher):
         *,
         kernels: KernelsLike = "rich",
         views: ViewsLike | None = None,
-        codewords: str | ArrayLike | Codebook = "separated",
+        codewords: CodewordsLike = "separated",
         n_codewords: int | None = None,
-        head: str = "posterior",
-        unlabeled: str = "graph",
+        head: Literal["posterior", "linear"] = "posterior",
+        unlabeled: Literal["graph", "ignore"] = "graph",
         max_exact_rows: int = 20_000,
         n_landmarks: int | None = None,
         n_jobs: int | None = None,
@@ -226,7 +226,7 @@ class StarRidge(KernelHasher):
         self._set_codewords(settings.n_bits, self.codewords)
         return self
 
-    def with_bits(self, n_bits: int, codewords: str | ArrayLike | Codebook | None = None) -> Self:
+    def with_bits(self, n_bits: int, codewords: CodewordsLike | None = None) -> Self:
         """Return a fitted hasher of another length or with other codewords, without a second fit.
 
         It shares the arrays of this one. The codes are those of a fit with ``n_bits`` and the same seed.
@@ -348,7 +348,7 @@ class StarRidge(KernelHasher):
         )
         self.__dict__ |= training.rule(seed).learned()
 
-    def _set_codewords(self, n_bits: int, codewords: str | ArrayLike | Codebook) -> None:
+    def _set_codewords(self, n_bits: int, codewords: CodewordsLike) -> None:
         """Set the codewords, and everything else that depends on them."""
         warn_about_length(len(self.classes_), n_bits)
         rng = np.random.RandomState(self.codebook_seed_)

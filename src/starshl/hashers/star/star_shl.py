@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import fields
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state
 from ..._common.labels import LabelsLike, check_labels
 from ..._common.validation import SamplesLike, Seed
 from ...codes.binary import BinaryCodes
-from ...codes.codebook import Codebook
+from ...codes.codebook import CodewordsLike
 from ...learning.graphs.neighbor_graph import NeighborGraph
 from ...learning.kernels.choice import KernelsLike
 from ...learning.kernels.views import ViewsLike
@@ -203,15 +203,15 @@ class StarSHL(KernelHasher):
         views: ViewsLike | None = None,
         C: float = 10.0,
         kernel_norm: float = 2.0,
-        codewords: str | ArrayLike | Codebook = "separated",
+        codewords: CodewordsLike = "separated",
         n_codewords: int | None = None,
-        kernel_weights: str | ArrayLike | None = None,
+        kernel_weights: Literal["random"] | ArrayLike | None = None,
         update_codewords: bool = True,
-        codeword_constraint: str = "distinct",
+        codeword_constraint: Literal["distinct", "nonconstant", "none"] = "distinct",
         keep_clusters: bool = True,
-        unlabeled: str = "graph",
+        unlabeled: Literal["graph", "nearest"] = "graph",
         unlabeled_weight: float = 1.0,
-        solver: str = "auto",
+        solver: Literal["auto", "smo", "libsvm"] = "auto",
         max_iter: int = 20,
         tol: float = 1e-3,
         svm_tol: float = 1e-3,

@@ -25,7 +25,7 @@ from ..._common.validation import (
 )
 from ..._common.warn import warn_caller
 from ..._common.words import counted
-from ...codes.codebook import Codebook
+from ...codes.codebook import Codebook, CodewordsLike
 from ...codes.codewords import random_codewords, separated_codewords
 from ...exceptions import InputError, InputWarning
 from ...learning.graphs.neighbor_graph import NeighborGraph
@@ -44,7 +44,7 @@ from .unlabeled import Guess, graph_of_rows, guess_classes, guess_clusters
 # Where the descent starts: codewords, kernel weights and given assignments.
 
 
-def check_codebook(codewords: str | ArrayLike | Codebook, labels: Labels, n_bits: int) -> None:
+def check_codebook(codewords: CodewordsLike, labels: Labels, n_bits: int) -> None:
     """Refuse a codebook that does not go with the labels or the length, before the fit spends any time."""
     if not isinstance(codewords, Codebook):
         return
@@ -57,7 +57,7 @@ def check_codebook(codewords: str | ArrayLike | Codebook, labels: Labels, n_bits
 
 
 def initial_codewords(
-    codewords: str | ArrayLike | Codebook,
+    codewords: CodewordsLike,
     classes: np.ndarray,
     n_bits: int,
     rng: np.random.RandomState,
@@ -89,7 +89,11 @@ def initial_codewords(
 
 
 def initial_weights(
-    kernel_weights: str | ArrayLike | None, n_bits: int, n_kernels: int, p: float, rng: np.random.RandomState
+    kernel_weights: Literal["random"] | ArrayLike | None,
+    n_bits: int,
+    n_kernels: int,
+    p: float,
+    rng: np.random.RandomState,
 ) -> np.ndarray:
     """Return (n_bits, n_kernels) kernel weights from None, a word or an array, each row in the p-norm ball."""
     if kernel_weights is None:
@@ -159,9 +163,9 @@ class Settings:
     views: ViewsLike | None
     C: float
     kernel_norm: float
-    codewords: str | np.ndarray | Codebook
+    codewords: CodewordsLike
     n_codewords: int | None
-    kernel_weights: str | np.ndarray | None
+    kernel_weights: Literal["random"] | np.ndarray | None
     update_codewords: bool
     codeword_constraint: Literal["distinct", "nonconstant", "none"]
     keep_clusters: bool

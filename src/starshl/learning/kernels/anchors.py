@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias
+
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.cluster import kmeans_plusplus
@@ -12,6 +14,8 @@ from ..._common.threads import single_threaded_blas, tiles
 from ..._common.validation import Seed, check_choice, check_integer, check_number
 from ..linalg import fill_by_tiles, nearest_rows, squared_distances
 
+AnchorsLike: TypeAlias = Literal["random", "kmeans"] | ArrayLike
+"""What users pass as anchors: how to choose them, or the rows themselves."""
 # Anchors need to cover the data, not to be optimal: further iterations barely move them.
 _KMEANS_ITERATIONS = 10
 # Enough rows to choose starting centers from; more would cost time without better coverage.
@@ -19,7 +23,7 @@ _SEED_ROWS_PER_CENTER = 20
 
 
 def choose_anchors(
-    X: np.ndarray, anchors: str | ArrayLike = "random", n_anchors: int = 300, random_state: Seed = None
+    X: np.ndarray, anchors: AnchorsLike = "random", n_anchors: int = 300, random_state: Seed = None
 ) -> np.ndarray:
     """Return at most n_anchors distinct anchors, shape (n_anchors, n_features).
 
@@ -95,7 +99,7 @@ def _spread_rows(X: np.ndarray, n_rows: int, rng: np.random.RandomState) -> np.n
     return X[np.sort(chosen)]
 
 
-def gaussian_scale(sigma: float | str, X: np.ndarray, anchors: np.ndarray) -> float:
+def gaussian_scale(sigma: float | Literal["rms", "half_rms"], X: np.ndarray, anchors: np.ndarray) -> float:
     r"""Return :math:`2\sigma^2`, what squared distances are divided by in a Gaussian of width sigma.
 
     Parameters
