@@ -141,12 +141,12 @@ def test_the_last_page_has_no_next(ask):
 def test_of_two_snapshots_with_one_name_at_the_same_time_one_is_refused(folder, monkeypatch):
     service, both_begun, made = Service([folder]), threading.Barrier(2), []
     snapshots, searcher = service.snapshots("things"), service.searcher("things")
-    new_place = snapshots._new_place
+    new_path = snapshots._new_path
 
     def begun(name):
-        place = new_place(name)
+        path = new_path(name)
         both_begun.wait(60)
-        return place
+        return path
 
     def make():
         try:
@@ -154,7 +154,7 @@ def test_of_two_snapshots_with_one_name_at_the_same_time_one_is_refused(folder, 
         except ConflictError as error:
             made.append(str(error))
 
-    monkeypatch.setattr(snapshots, "_new_place", begun)
+    monkeypatch.setattr(snapshots, "_new_path", begun)
     threads = [threading.Thread(target=make) for _ in range(2)]
     for thread in threads:
         thread.start()

@@ -1,4 +1,4 @@
-"""The app: routes, problems, and the layers around them."""
+"""The app: all routes and the layers around them, problems, health and metrics, and the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fastapi import FastAPI, Response
 from .._version import __version__
 from . import explorer as pages
 from .errors import BusyError
-from .http import access, collections, jobs, search
+from .http import access, collections, jobs, search, snapshots
 from .http.access import Guard, needed_right
 from .http.dependencies import TheMetrics, TheService, in_thread, router
 from .http.metrics import Metrics
@@ -55,7 +55,7 @@ PARTS = (
     collections.items_routes,
     search.routes,
     search.raw_routes,
-    jobs.snapshots_routes,
+    snapshots.routes,
     jobs.routes,
     access.routes,
     *pages.ROUTERS,

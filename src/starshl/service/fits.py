@@ -19,7 +19,7 @@ from .searcher import Searcher
 
 
 @dataclass(frozen=True, slots=True)
-class FitRequest:
+class FitSettings:
     """A hasher to fit: the name of its class, bits, seed, and further settings."""
 
     method: str
@@ -55,9 +55,9 @@ class FitRequest:
         )
 
 
-def check_fit(searcher: Searcher, request: FitRequest) -> None:
+def check_fit(searcher: Searcher, fit: FitSettings) -> None:
     """Refuse a fit that cannot work, before it begins."""
-    request.hasher()
+    fit.hasher()
     with searcher.opened() as collection:
         if collection.vector_dtype is None:
             raise ValueError(
@@ -68,42 +68,42 @@ def check_fit(searcher: Searcher, request: FitRequest) -> None:
             raise ValueError("The collection is empty, so there is nothing to fit a hasher on. Add items first.")
 
 
-def fit_and_reencode(job: RunningJob, searcher: Searcher, request: FitRequest) -> dict[str, Any]:
+def fit_and_reencode(job: RunningJob, searcher: Searcher, fit: FitSettings) -> dict[str, Any]:
     """Fit a hasher on the kept vectors and the labels of all items, and encode them with it."""
     with Worker(fit_hasher) as worker:
         job.report("reading vectors")
-        task = _read_task(searcher, request)
+        task = _read_task(searcher, fit)
         n_labels = sum(label is not None for label in task.labels)
         job.report("fitting")
         worker.send(task)
         del task  # the vectors may take much memory
         hasher = worker.result(check=job.check)
     mode = "supervised" if n_labels else "unsupervised, because no item has a label"
-    return reencode(job, searcher, hasher, {"method": request.method, "labels": n_labels, "mode": mode})
+    return reencode(job, searcher, hasher, {"method": fit.method, "labels": n_labels, "mode": mode})
 
 
 @dataclass(frozen=True, slots=True)
 class FitTask:
     """All that another process needs for a fit; labels are None where there is none."""
 
-    request: FitRequest
+    fit: FitSettings
     rows: np.ndarray
     labels: list[Any]
 
 
-def _read_task(searcher: Searcher, request: FitRequest) -> FitTask:
+def _read_task(searcher: Searcher, fit: FitSettings) -> FitTask:
     with searcher.opened() as collection:
         ids = collection.ids
-        return FitTask(request, collection.vectors(ids), [item.label for item in collection.get(ids)])
+        return FitTask(fit, collection.vectors(ids), [item.label for item in collection.get(ids)])
 
 
 def fit_hasher(task: FitTask) -> BaseHasher:
-    """Fit the hasher of a request; settings that do not fit the rows are refused."""
+    """Fit a hasher; settings that do not suit the rows are refused."""
     y = None if all(label is None for label in task.labels) else task.labels
     try:
-        return task.request.hasher().fit(task.rows, y)
+        return task.fit.hasher().fit(task.rows, y)
     except TypeError as error:
-        raise task.request.refusal("fitted", error) from error
+        raise task.fit.refusal("fitted", error) from error
 
 
 def reencode(

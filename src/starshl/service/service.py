@@ -7,12 +7,12 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import inputs as raw
+from . import inputs
 from .errors import UnknownError
 from .jobs import JobLog, Jobs, resolve_interrupted
 from .requests import Observer
 from .searcher import Searcher
-from .snapshots import SnapshotFolder, clear_leftovers, put_back
+from .snapshots import SnapshotFolder, delete_leftovers, recover_folder
 from .workspace import Workspace
 
 _log = logging.getLogger(__name__)
@@ -52,17 +52,17 @@ class Service:
             for folder in map(Path, folders):
                 name = _checked_name(folder, self.searchers)
                 if not read_only:
-                    put_back(folder.resolve())
+                    recover_folder(folder.resolve())
                 self.searchers[name] = Searcher(
                     folder.resolve(), name=name, read_only=read_only, n_jobs=n_jobs, observer=observer
                 )
-                place = folder.resolve().with_name(f"{name}.snapshots") if snapshots is None else Path(snapshots) / name
-                self._snapshots[name] = SnapshotFolder(place)
+                beside = folder.resolve().with_name(f"{name}.snapshots")
+                self._snapshots[name] = SnapshotFolder(beside if snapshots is None else Path(snapshots) / name)
                 self._workspaces[name] = Workspace(self.searchers[name], self.jobs)
                 if not read_only:
                     # Nobody else writes to the collection now, so nothing of this is in use.
-                    clear_leftovers(folder.resolve())
-                    self._snapshots[name].clear_drafts()
+                    delete_leftovers(folder.resolve())
+                    self._snapshots[name].delete_drafts()
                     self._read_jobs(name)
         except BaseException:
             self.close()
@@ -96,7 +96,7 @@ class Service:
         for name, searcher in self.searchers.items():
             try:
                 searcher.warm_up()
-                raw.warm_up(searcher)
+                inputs.warm_up(searcher)
             except Exception as error:
                 _log.warning("%s could not be warmed up", name, exc_info=error)
 

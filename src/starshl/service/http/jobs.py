@@ -1,4 +1,4 @@
-"""Routes about jobs: fits, imports and new models, in the background."""
+"""Routes about jobs, which run in the background: fits, imports, new models, and how far along they are."""
 
 from __future__ import annotations
 
@@ -9,22 +9,19 @@ from typing import Annotated, Any, BinaryIO, cast
 
 from fastapi import Header, Request, Response
 from fastapi import Path as PathParameter
-from fastapi import Path as PathPart
-from fastapi.responses import FileResponse
 
-from ...client.answers import Job, Snapshot
+from ...client.answers import Job
 from ...exceptions import BundleFormatError
 from ...hashers.base import BaseHasher
 from ...hashers.catalog import load
-from ..fits import FitRequest as Fit
-from ..fits import check_fit, fit_and_reencode, reencode
+from ..fits import FitSettings, check_fit, fit_and_reencode, reencode
 from ..searcher import Searcher
 from .bulk_import import import_lines
 from .dependencies import CollectionName, InCollection, TheService, in_thread, router
-from .schemas import FitRequest, JobList, Restored, SnapshotList, SnapshotRequest
+from .schemas import FitRequest, JobList
 
 routes = router("jobs", "/collections/{name}")
-JobId = Annotated[str, PathPart(description="The id of a job.", max_length=100)]
+JobId = Annotated[str, PathParameter(description="The id of a job.", max_length=100)]
 ImportKey = Annotated[
     str | None,
     Header(
@@ -37,46 +34,43 @@ ImportKey = Annotated[
 ]
 _MODEL = {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
 _LINES = {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}}
-snapshots_routes = router("snapshots", "/collections/{name}/snapshots")
-SnapshotName = Annotated[str, PathParameter(description="The name of a snapshot.", max_length=100)]
-_FILE = {"content": {"application/x-tar": {"schema": {"type": "string", "format": "binary"}}}}
 
 
 @routes.post("/fit", status_code=202)
 async def fit(body: FitRequest, collection: InCollection, service: TheService) -> Job:
     """Fit a hasher on the kept vectors and labels, then encode all items with it. Only the fit can be canceled."""
-    request = Fit(body.method, body.n_bits, body.seed, body.settings)
-    await in_thread(check_fit, collection, request)
+    settings = FitSettings(body.method, body.n_bits, body.seed, body.settings)
+    await in_thread(check_fit, collection, settings)
     collection.writer.check_writable()
-    return service.jobs.start("fit", collection.name, lambda job: fit_and_reencode(job, collection, request))
+    return service.jobs.start("fit", collection.name, lambda job: fit_and_reencode(job, collection, settings))
 
 
 @routes.post("/import", status_code=202, openapi_extra={"requestBody": {"required": True, **_LINES}})
 async def import_items(request: Request, collection: InCollection, service: TheService, key: ImportKey = None) -> Job:
     """Add items from JSON lines, one object per line: a vector, and id, label, metadata and reference if known."""
     collection.writer.check_writable()
-    file = await _received(request, collection)
-    chosen = key or uuid.uuid4().hex
+    file = await _receive(request, collection)
+    import_key = key or uuid.uuid4().hex
 
     def work(job: Any) -> dict[str, Any]:
         with file:
-            return import_lines(job, collection, file, chosen)
+            return import_lines(job, collection, file, import_key)
 
-    return service.jobs.start("import", collection.name, work, key=chosen)
+    return service.jobs.start("import", collection.name, work, key=import_key)
 
 
 @routes.get("/model", response_class=Response, responses={200: {"description": "A model file", **_MODEL}})
 async def download_model(collection: InCollection) -> Response:
     """Return the hasher of a collection as a model file."""
-    return Response(await in_thread(_saved, collection), media_type="application/octet-stream")
+    return Response(await in_thread(_save_model, collection), media_type="application/octet-stream")
 
 
 @routes.put("/model", status_code=202, openapi_extra={"requestBody": {"required": True, **_MODEL}})
 async def replace_model(request: Request, collection: InCollection, service: TheService) -> Job:
     """Take a model file, and encode the kept vectors of all items with its hasher."""
     collection.writer.check_writable()
-    with await _received(request, collection) as file:
-        hasher = await in_thread(_loaded, file.name)
+    with await _receive(request, collection) as file:
+        hasher = await in_thread(_load, file.name)
     await in_thread(collection.check_hasher, hasher)
     return service.jobs.start("re-encode", collection.name, lambda job: reencode(job, collection, hasher))
 
@@ -99,7 +93,7 @@ async def cancel_job(job: JobId, name: CollectionName, service: TheService) -> J
     return service.jobs.cancel(name, job)
 
 
-async def _received(request: Request, collection: Searcher) -> BinaryIO:
+async def _receive(request: Request, collection: Searcher) -> BinaryIO:
     """Write a body to a file on the disk of the collection, which vanishes when it is closed."""
     prefix, place = f".{collection.folder.name}.job-", collection.folder.parent
     file = cast(BinaryIO, await in_thread(tempfile.NamedTemporaryFile, prefix=prefix, dir=place))
@@ -113,7 +107,7 @@ async def _received(request: Request, collection: Searcher) -> BinaryIO:
     return file
 
 
-def _loaded(path: str) -> BaseHasher:
+def _load(path: str) -> BaseHasher:
     try:
         return load(path)
     except BundleFormatError as error:
@@ -121,68 +115,8 @@ def _loaded(path: str) -> BaseHasher:
         raise error.about("The body") from error
 
 
-def _saved(collection: Searcher) -> bytes:
+def _save_model(collection: Searcher) -> bytes:
     with collection.opened() as opened, tempfile.TemporaryDirectory() as place:
         path = Path(place) / "model.star"
         opened.hasher.save(path)
         return path.read_bytes()
-
-
-# Snapshots.
-
-
-@snapshots_routes.get("")
-async def list_snapshots(name: CollectionName, service: TheService) -> SnapshotList:
-    """List the snapshots of a collection, the newest last."""
-    return SnapshotList(await in_thread(service.snapshots(name).list))
-
-
-@snapshots_routes.post("", status_code=201)
-async def make_snapshot(
-    name: CollectionName, service: TheService, collection: InCollection, body: SnapshotRequest | None = None
-) -> Snapshot:
-    """Write a snapshot of the present state."""
-    wanted = None if body is None else body.name
-    return await in_thread(service.snapshots(name).make, collection, wanted)
-
-
-@snapshots_routes.get(
-    "/{snapshot}", response_class=FileResponse, responses={200: {"description": "A tar file", **_FILE}}
-)
-async def download_snapshot(name: CollectionName, snapshot: SnapshotName, service: TheService) -> FileResponse:
-    """Return the file of a snapshot."""
-    path = await in_thread(service.snapshots(name).path, snapshot)
-    return FileResponse(path, media_type="application/x-tar", filename=path.name)
-
-
-@snapshots_routes.put("/{snapshot}", status_code=201, openapi_extra={"requestBody": {"required": True, **_FILE}})
-async def upload_snapshot(
-    name: CollectionName, snapshot: SnapshotName, service: TheService, request: Request
-) -> Snapshot:
-    """Take a snapshot that was made elsewhere; it is kept if it is complete and intact."""
-    snapshots = service.snapshots(name)
-    receiving = snapshots.receive(snapshot)
-    file = await in_thread(receiving.__enter__)
-    try:
-        async for chunk in request.stream():
-            await in_thread(file.write, chunk)
-    except BaseException as error:
-        await in_thread(receiving.__exit__, type(error), error, error.__traceback__)
-        raise
-    await in_thread(receiving.__exit__, None, None, None)
-    return next(each for each in await in_thread(snapshots.list) if each.name == snapshot)
-
-
-@snapshots_routes.delete("/{snapshot}", status_code=204, response_class=Response)
-async def delete_snapshot(name: CollectionName, snapshot: SnapshotName, service: TheService) -> None:
-    """Delete a snapshot."""
-    await in_thread(service.snapshots(name).delete, snapshot)
-
-
-@snapshots_routes.post("/{snapshot}/restore")
-async def restore_snapshot(
-    name: CollectionName, snapshot: SnapshotName, service: TheService, collection: InCollection
-) -> Restored:
-    """Replace the collection by a snapshot, once that is known to be intact. Later changes are lost."""
-    before = service.workspace(name).cancel_jobs
-    return Restored(n_items=await in_thread(service.snapshots(name).restore, collection, snapshot, before=before))
