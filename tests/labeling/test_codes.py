@@ -9,7 +9,8 @@ from starshl.exceptions import SpaceMismatchError
 from starshl.hashers import PreparedHasher
 from starshl.hashers.baselines import LSHash
 from starshl.labeling import Lesson
-from starshl.labeling.background import Follower
+from starshl.labeling.background import BackgroundRefit
+from starshl.labeling.codes import learn_codes
 
 
 def teach(lesson, groups, names=("ant", "bee", "cow")):
@@ -58,7 +59,7 @@ def test_a_new_class_keeps_the_space_as_long_as_words_are_in_reserve(collection,
 
 
 def test_following_codes_are_those_of_the_last_answer(collection, points):
-    with Lesson(collection, follow=True) as lesson:
+    with Lesson(collection, auto_refit=True) as lesson:
         teach(lesson, points[1])
         lesson.answer([100], "dog")
         finish(lesson)
@@ -67,7 +68,7 @@ def test_following_codes_are_those_of_the_last_answer(collection, points):
 
 
 def test_one_class_gives_no_codes(collection):
-    with Lesson(collection, follow=True) as lesson:
+    with Lesson(collection, auto_refit=True) as lesson:
         lesson.answer([100], "ant")
         lesson.refit()
         assert finish(lesson).state == "idle"
@@ -101,7 +102,7 @@ def test_rows_of_a_table_are_taught_by_their_kept_vectors(tmp_path, points):
         assert [hit.id for hit in collection.search(table[118:], k=1)[0]] == [218]
 
 
-def test_a_follower_runs_once_for_many_requests_and_gives_up_when_canceled():
+def test_a_background_refit_runs_once_for_many_requests_and_gives_up_when_canceled():
     begun, go_on, runs = threading.Event(), threading.Event(), []
 
     def work(run):
@@ -111,34 +112,34 @@ def test_a_follower_runs_once_for_many_requests_and_gives_up_when_canceled():
         run.report("next")
         return 7
 
-    follower = Follower(work)
-    follower.request()
+    background = BackgroundRefit(work)
+    background.request()
     assert begun.wait(60)
     for _ in range(5):
-        follower.request()
+        background.request()
     go_on.set()
-    assert follower.wait(60)
-    assert (len(runs), follower.state.state, follower.state.version) == (2, "current", 7)
+    assert background.wait(60)
+    assert (len(runs), background.state.state, background.state.version) == (2, "current", 7)
     begun.clear()
     go_on.clear()
-    follower.request()
+    background.request()
     assert begun.wait(60)
-    follower.cancel()
+    background.cancel()
     go_on.set()
-    assert follower.wait(60)
-    assert follower.state.state == "canceled"
-    follower.close()
+    assert background.wait(60)
+    assert background.state.state == "canceled"
+    background.close()
 
 
 def test_what_went_wrong_is_told():
     def work(run):
         raise ValueError("no room")
 
-    follower = Follower(work)
-    follower.request()
-    assert follower.wait(60)
-    assert follower.state[:1] + follower.state[3:] == ("failed", "no room")
-    follower.close()
+    background = BackgroundRefit(work)
+    background.request()
+    assert background.wait(60)
+    assert background.state[:1] + background.state[3:] == ("failed", "no room")
+    background.close()
 
 
 def test_codes_that_cannot_be_those_of_the_new_hasher_are_refused(collection, hasher, points):
@@ -156,19 +157,21 @@ def test_codes_that_cannot_be_those_of_the_new_hasher_are_refused(collection, ha
         collection.replace_hasher(other, collection.ids, codes=codes)
 
 
-def test_a_class_that_comes_up_during_a_fit_gives_no_warning_and_is_in_the_next_codes(collection, points, recwarn):
+def test_a_class_that_comes_up_during_a_fit_gives_no_warning_and_is_in_the_next_codes(
+    collection, points, recwarn, monkeypatch
+):
     with Lesson(collection) as lesson:
         teach(lesson, points[1])
-        learn, n_fits = lesson._learner.learn, []
+        n_fits = []
 
-        def learn_slowly(task, report):
-            learned = learn(task, report)
+        def learn_slowly(rows, task, report):
+            learned = learn_codes(rows, task, report)
             if not n_fits:
                 lesson.answer([100], "dog")
             n_fits.append(task.classes)
             return learned
 
-        lesson._learner.learn = learn_slowly
+        monkeypatch.setattr("starshl.labeling.lesson.learn_codes", learn_slowly)
         lesson.refit()
         assert finish(lesson).version == lesson.version - 1  # the change after it is that of the codes
     assert n_fits == [("ant", "bee", "cow"), ("ant", "bee", "cow", "dog")]

@@ -12,7 +12,7 @@ import sys
 from starshl import Collection
 from starshl.labeling import Lesson
 
-with Collection(sys.argv[1]) as collection, Lesson(collection, follow=True) as lesson:
+with Collection(sys.argv[1]) as collection, Lesson(collection, auto_refit=True) as lesson:
     for item in range(100, 220):
         lesson.answer([item], "ant" if item % 2 else "bee")
         print(item, flush=True)

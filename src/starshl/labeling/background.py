@@ -1,11 +1,11 @@
-"""Work in the background that follows the newest labels: one run at a time, and each can be canceled."""
+"""Refits in the background after changes of labels: one at a time, and each can be canceled."""
 
 from __future__ import annotations
 
 import logging
 import threading
 from collections.abc import Callable
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 _log = logging.getLogger(__name__)
 
@@ -23,31 +23,21 @@ class CodesState(NamedTuple):
     error: str | None = None
 
 
-class RunCanceled(Exception):
-    """Ends a run that was canceled."""
+class RefitCanceled(Exception):
+    """Ends a refit that was canceled."""
 
 
-class Run(Protocol):
-    """What work in the background tells, and asks now and then."""
+class BackgroundRefit:
+    """A thread that calls ``refit`` once for all requests that came before it began.
 
-    def report(self, stage: str) -> None:
-        """Note how far the run is, or end it here if it was canceled."""
-
-    def check(self) -> None:
-        """End the run here if it was canceled."""
-
-
-class Follower:
-    """A thread that runs ``work`` once for every number of requests that came before it began.
-
-    ``work`` reports to the run that it is called with, and returns the version that it has brought up to date.
+    ``refit`` gets this object, to report its stages, and returns the version that the codes follow from then.
     """
 
-    def __init__(self, work: Callable[[Run], int | None]) -> None:
-        self._work = work
+    def __init__(self, refit: Callable[[BackgroundRefit], int | None]) -> None:
+        self._refit = refit
         self._changed = threading.Condition()
         self._state = CodesState("idle")
-        self._is_wanted = self._is_canceled = self._is_closed = False
+        self._is_requested = self._is_canceled = self._is_closed = False
         self._thread: threading.Thread | None = None
 
     @property
@@ -55,22 +45,22 @@ class Follower:
         return self._state
 
     def request(self) -> None:
-        """Run once more, as soon as the current run has ended, which is not cut short."""
+        """Refit once more, as soon as the current refit has ended, which is not cut short."""
         with self._changed:
             if self._is_closed:
                 return
-            self._is_wanted, self._is_canceled = True, False
+            self._is_requested, self._is_canceled = True, False
             if self._state.state != "running":
                 self._state = self._state._replace(state="waiting", error=None)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._follow, name="lesson codes", daemon=True)
+                self._thread = threading.Thread(target=self._loop, name="lesson codes", daemon=True)
                 self._thread.start()
             self._changed.notify_all()
 
     def cancel(self) -> None:
         """Cancel what is waiting, and what is running at its next stage."""
         with self._changed:
-            self._is_wanted, self._is_canceled = False, True
+            self._is_requested, self._is_canceled = False, True
             if self._state.state == "waiting":
                 self._state = self._state._replace(state="canceled")
             self._changed.notify_all()
@@ -90,35 +80,35 @@ class Follower:
             self._thread.join()
 
     def report(self, stage: str) -> None:
-        """Note the stage of the run, or end it here if it was canceled."""
+        """Say at which stage a refit is, or end it here if it was canceled."""
         with self._changed:
             self.check()
             self._state = self._state._replace(stage=stage)
 
     def check(self) -> None:
-        """End the run here if it was canceled."""
+        """End a refit here if it was canceled."""
         if self._is_canceled:
-            raise RunCanceled
+            raise RefitCanceled
 
-    def _follow(self) -> None:
+    def _loop(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._is_wanted or self._is_closed)
+                self._changed.wait_for(lambda: self._is_requested or self._is_closed)
                 if self._is_closed:
                     return
-                self._is_wanted = self._is_canceled = False
+                self._is_requested = self._is_canceled = False
                 self._state = self._state._replace(state="running", stage="", error=None)
             ended = self._run()
             with self._changed:
-                waits = ended.state != "canceled" and self._is_wanted
+                waits = ended.state != "canceled" and self._is_requested
                 self._state = ended._replace(state="waiting") if waits else ended
                 self._changed.notify_all()
 
     def _run(self) -> CodesState:
         known = self._state.version
         try:
-            version = self._work(self)
-        except RunCanceled:
+            version = self._refit(self)
+        except RefitCanceled:
             return CodesState("canceled", version=known)
         except Exception as error:
             _log.warning("codes could not follow the labels", exc_info=error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from ..hashers.prepared import PreparedHasher, inner_hasher, without_steps
 from ..hashers.star.star_ridge import StarRidge
 from ..learning.linalg import principal_directions
 from .active_learning import ClassProbabilities
-from .background import Run
 
 _MOST_ROWS = 2500  # a fit takes seconds; what the others say is in the spread labels already
 _FEWEST_PER_CLASS = 10  # discriminant analysis needs as many
@@ -91,6 +90,15 @@ def learn_codes(rows: np.ndarray, task: CodesTask, report: Callable[[str], None]
     return hasher, np.concatenate(packed)
 
 
+def codes_worker(rows: np.ndarray) -> Worker[tuple[HybridHasher, np.ndarray]]:
+    """Return a process of low priority that learns codes of these rows, again and again.
+
+    In this one, a fit would compete with every answer for the interpreter and for the threads of BLAS, which take turns
+    however many cores there are.
+    """
+    return Worker(partial(learn_codes, rows), background=True, idle_seconds=_SECONDS_IDLE)
+
+
 def _fitted(rows: np.ndarray, task: CodesTask) -> HybridHasher:
     chosen = _sampled(task)
     is_given = task.given[chosen] >= 0
@@ -148,43 +156,3 @@ def store_codes(collection: Collection, hasher: BaseHasher, ids: np.ndarray, cod
             parts.append(without_steps(hasher).encode_database(collection.vectors(added)).packed)
         ids, codes = np.concatenate([ids[stays], added]), hasher.as_codes(np.concatenate(parts))
     collection.replace_hasher(hasher, ids, codes=codes)
-
-
-class Learner(Protocol):
-    """Learns codes of the same rows, again and again."""
-
-    def learn(self, task: CodesTask, run: Run) -> tuple[HybridHasher, np.ndarray]:
-        """Return what :func:`learn_codes` does."""
-
-    def stop(self) -> None:
-        """End what is running, as far as that is possible; the next task begins anew."""
-
-
-class InProcessLearner:
-    """Learns in the thread that asks."""
-
-    def __init__(self, rows: np.ndarray) -> None:
-        self._rows = rows
-
-    def learn(self, task: CodesTask, run: Run) -> tuple[HybridHasher, np.ndarray]:
-        return learn_codes(self._rows, task, run.report)
-
-    def stop(self) -> None:
-        pass
-
-
-class SubprocessLearner:
-    """Learns in another process, of low priority.
-
-    In this one, a fit would compete with every answer for the interpreter and for the threads of BLAS, which take turns
-    however many cores there are.
-    """
-
-    def __init__(self, rows: np.ndarray) -> None:
-        self.worker = Worker(partial(learn_codes, rows), background=True, idle_seconds=_SECONDS_IDLE)
-
-    def learn(self, task: CodesTask, run: Run) -> tuple[HybridHasher, np.ndarray]:
-        return self.worker.call(task, report=run.report, check=run.check)
-
-    def stop(self) -> None:
-        self.worker.stop()

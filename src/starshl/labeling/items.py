@@ -32,7 +32,7 @@ _FEWEST = 2
 # What kinds of picture features count in distances, where all others count 1: neighbors by shapes share a class more
 # often than neighbors by pixels. No measurement of these two values is on record.
 _VIEW_WEIGHTS = {"pixels": 0.3, "color": 0.5}
-# Raise it whenever neighbors or maps are computed in another way: what was kept of them is then computed again.
+# Raise it whenever neighbors or maps are computed in another way: those in caches are then computed again.
 _METHOD = 1
 _GRAPH, _MAP = "graph", "map"  # names in the cache
 _log = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 Progress = Callable[[str, int, int], None]
 
 
-def origin_of(ids: np.ndarray, rows: np.ndarray, settings: Mapping[str, object]) -> str:
+def cache_key(ids: np.ndarray, rows: np.ndarray, settings: Mapping[str, object]) -> str:
     """Return a digest of everything that neighbors and maps are computed from."""
     about = json.dumps({"version": __version__, **settings}, sort_keys=True)
     return array_digest({"ids": ids, "rows": rows}, head=about)
@@ -50,9 +50,9 @@ def origin_of(ids: np.ndarray, rows: np.ndarray, settings: Mapping[str, object])
 class ArrayCache:
     """What a lesson computes of its items once: files in the folder of the collection, all of the same rows."""
 
-    def __init__(self, folder: Path, origin: str) -> None:
+    def __init__(self, folder: Path, key: str) -> None:
         self._folder = folder
-        self._origin = origin
+        self._key = key
 
     def read(self, name: str) -> dict[str, np.ndarray] | None:
         """Return the arrays of a file; None if there is none, or not of these rows."""
@@ -60,7 +60,7 @@ class ArrayCache:
             header, arrays = read_bundle(self._path(name))
         except (OSError, BundleFormatError):
             return None
-        return arrays if header.get("origin") == self._origin else None
+        return arrays if header.get("origin") == self._key else None
 
     def write(self, name: str, arrays: dict[str, np.ndarray]) -> None:
         """Write arrays to a file that is complete or absent; a folder without room or right is no error."""
@@ -68,7 +68,7 @@ class ArrayCache:
         try:
             for left in self._folder.glob(f".{path.name}.*.partial"):  # by a process that was killed
                 left.unlink(missing_ok=True)
-            write_bundle(path, {"kind": "lesson", "origin": self._origin}, arrays)
+            write_bundle(path, {"kind": "lesson", "origin": self._key}, arrays)
         except OSError as error:
             _log.warning("%s could not be kept: it is computed again at the next start", path, exc_info=error)
 
@@ -149,7 +149,7 @@ class LessonItems:
         rows = _prepared_rows(collection, ids, progress)
         progress("finding neighbors", 0, len(ids))
         views = _views(collection)
-        cache = ArrayCache(collection.folder, origin_of(ids, rows, _settings(views)))
+        cache = ArrayCache(collection.folder, cache_key(ids, rows, _settings(views)))
         found = Neighborhood.read(cache, len(ids))
         if found is None:
             found = Neighborhood.of_rows(balanced_views(rows, views), n_jobs)

@@ -17,8 +17,8 @@ from .._common.validation import check_integer
 from ..collection.collection import Collection
 from ..index.base import check_ids
 from .active_learning import Proposal, choose_at_random, choose_informative, predict_labels
-from .background import CodesState, Follower, Run
-from .codes import CodesTask, InProcessLearner, Learner, SubprocessLearner, store_codes, with_preparation_of
+from .background import BackgroundRefit, CodesState
+from .codes import CodesTask, codes_worker, learn_codes, store_codes, with_preparation_of
 from .events import (
     JOURNAL,
     Answer,
@@ -60,9 +60,9 @@ class Lesson:
     ----------
     collection : Collection
         Keeps vectors, and is open for writing.
-    follow : bool, default=False
-        Let the codes follow in the background: after each change of the labels, a hybrid hasher is fitted to the given
-        and predicted labels, and replaces the hasher of the collection. See :meth:`refit`.
+    auto_refit : bool, default=False
+        Refit after each change of the labels, in the background: a hybrid hasher is fitted to the given and predicted
+        labels, and replaces the hasher of the collection. See :meth:`refit`.
     n_jobs : int, default=None
         Threads for finding neighbors.
     progress : callable (stage, done, total), default=None
@@ -98,14 +98,14 @@ class Lesson:
         self,
         collection: Collection,
         *,
-        follow: bool = False,
+        auto_refit: bool = False,
         n_jobs: int | None = None,
         progress: Progress | None = None,
         run_exclusively: Callable[[Callable[[], None]], None] | None = None,
         in_subprocess: bool = False,
     ) -> None:
         self.collection = collection
-        self.follow = follow
+        self.auto_refit = auto_refit
         self.n_jobs = n_jobs
         self.in_subprocess = in_subprocess
         self._lock = threading.RLock()
@@ -113,10 +113,10 @@ class Lesson:
         self._run_exclusively = _at_once if run_exclusively is None else run_exclusively
         self._items = LessonItems.of(collection, n_jobs, progress or _silent)
         self._revision = self._read_revision(None)
-        self._learner: Learner = (SubprocessLearner if in_subprocess else InProcessLearner)(self._items.rows)
-        self._follower = Follower(self._refit)
-        if follow and len(self._revision.classes) > 1:
-            self._follower.request()
+        self._worker = codes_worker(self._items.rows) if in_subprocess else None
+        self._background = BackgroundRefit(self._refit)
+        if auto_refit and len(self._revision.classes) > 1:
+            self._background.request()
 
     @property
     def version(self) -> int:
@@ -139,32 +139,32 @@ class Lesson:
         When this returns, the labels are stored and all predictions are updated.
         """
         started = time.perf_counter()
-        chosen, label = _check_some(ids), _check_label(label)
+        checked, label = _check_some(ids), _check_label(label)
         with self._lock:
             revision = self._current()
-            positions = self._items.positions(chosen)
+            positions = self._items.positions(checked)
             event = Answer(
-                ids=chosen.tolist(),
+                ids=checked.tolist(),
                 label=label,
                 before=revision.names(revision.given[positions]).tolist(),
                 predicted=revision.names(revision.estimate.predicted[positions]).tolist(),
                 confidences=np.round(revision.estimate.confidences[positions], 4).tolist(),
-                ways=[self._ways.get(item, "chosen") for item in chosen.tolist()],
+                ways=[self._ways.get(item, "chosen") for item in checked.tolist()],
                 n_changed=0,
             )
-            after: list[Label | None] = [label] * len(chosen)
+            after: list[Label | None] = [label] * len(checked)
             successor = self._relabeled(revision, event, positions, after)
             event = replace(event, n_changed=n_changed(revision, successor))
-            self._store(successor, event, chosen, after)
+            self._store(successor, event, checked, after)
             return Update(self._revision.version, event.ids, event.n_changed, time.perf_counter() - started)
 
     def skip(self, ids: ArrayLike) -> Update:
         """Do not propose these items any more."""
         started = time.perf_counter()
-        chosen = _check_some(ids)
+        checked = _check_some(ids)
         with self._lock:
-            self._items.positions(chosen)
-            event = Skip(chosen.tolist())
+            self._items.positions(checked)
+            event = Skip(checked.tolist())
             self._store(self._current().after(event, self._items.ids), event)
             return Update(self._revision.version, event.ids, 0, time.perf_counter() - started)
 
@@ -205,10 +205,10 @@ class Lesson:
         n = check_integer(n, "n", low=1)
         n_random = check_integer(n_random, "n_random", low=0, high=n)
         revision = self._current()
-        chosen = choose_informative(
+        choices = choose_informative(
             self._items.graph, revision.given, revision.estimate, revision.skipped, n - n_random
         )
-        chosen += choose_at_random(revision.given, revision.skipped, [choice.position for choice in chosen], n_random)
+        choices += choose_at_random(revision.given, revision.skipped, [choice.position for choice in choices], n_random)
         confidences = revision.estimate.confidences
         proposals = [
             Proposal(
@@ -217,7 +217,7 @@ class Lesson:
                 float(confidences[position]),
                 way,
             )
-            for position, way in chosen
+            for position, way in choices
         ]
         self._ways.update({proposal.id: proposal.way for proposal in proposals})
         return proposals
@@ -225,10 +225,10 @@ class Lesson:
     def predictions(self, ids: ArrayLike | None = None) -> Predictions:
         """Return the labels and confidences of items, of all if ``ids`` is None."""
         revision = self._current()
-        chosen = self._items.ids if ids is None else _check_some(ids)
-        positions = self._items.positions(chosen)
+        checked = self._items.ids if ids is None else _check_some(ids)
+        positions = self._items.positions(checked)
         labels = revision.names(revision.estimate.predicted[positions]).tolist()
-        return Predictions(chosen, labels, revision.estimate.confidences[positions], revision.given[positions] >= 0)
+        return Predictions(checked, labels, revision.estimate.confidences[positions], revision.given[positions] >= 0)
 
     def state(self) -> LessonState:
         """Return where the lesson stands."""
@@ -258,7 +258,7 @@ class Lesson:
 
     def codes(self) -> CodesState:
         """Return whether the codes of the collection follow from the labels."""
-        return self._follower.state
+        return self._background.state
 
     def refit(self) -> None:
         """Let the codes follow the labels, in the background; one fit at a time, and the newest labels win.
@@ -267,20 +267,21 @@ class Lesson:
         All items get its codes in one change, each with its most likely class. With fewer than two classes, nothing
         happens.
         """
-        self._follower.request()
+        self._background.request()
 
     def cancel_refit(self) -> None:
         """Cancel a refit that is waiting or running; the codes stay as they are."""
-        self._follower.cancel()
+        self._background.cancel()
 
     def wait_for_codes(self, seconds: float | None = None) -> bool:
         """Wait until no refit is waiting or running; return False if that took longer."""
-        return self._follower.wait(seconds)
+        return self._background.wait(seconds)
 
     def close(self) -> None:
         """Stop what is running in the background; the collection stays open."""
-        self._follower.close()
-        self._learner.stop()
+        self._background.close()
+        if self._worker is not None:
+            self._worker.stop()
 
     def __repr__(self) -> str:
         revision = self._revision
@@ -347,26 +348,29 @@ class Lesson:
                 self.collection.set_labels(ids, np.array(labels, dtype=object), warn_unknown=False)
         # If another change came between, this version is not the newest one, and the next call reads again.
         self._revision = replace(successor, events=(*successor.events[:-1], event))
-        if self.follow and ids is not None:
-            self._follower.request()
+        if self.auto_refit and ids is not None:
+            self._background.request()
 
-    def _refit(self, run: Run) -> int | None:
+    def _refit(self, background: BackgroundRefit) -> int | None:
         """Bring the codes up to date with the newest labels; return their version, None if there is nothing to fit."""
         revision = self._current()
         if len(revision.classes) < 2:
             return None
         current = self.collection.hasher
         task = CodesTask.of(revision.classes, revision.given, revision.estimate, current)
-        hybrid, packed = self._learner.learn(task, run)
+        if self._worker is None:
+            hybrid, packed = learn_codes(self._items.rows, task, background.report)
+        else:
+            hybrid, packed = self._worker.call(task, report=background.report, check=background.check)
         fitted = with_preparation_of(current, hybrid)
         codes = fitted.as_codes(packed)
-        run.report("storing")
-        if not self._stored(revision, lambda: store_codes(self.collection, fitted, self._items.ids, codes)):
-            self._follower.request()
-            return self._follower.state.version
+        background.report("storing")
+        if not self._store_codes(revision, lambda: store_codes(self.collection, fitted, self._items.ids, codes)):
+            background.request()
+            return background.state.version
         return revision.version
 
-    def _stored(self, revision: Revision, store: Callable[[], None]) -> bool:
+    def _store_codes(self, revision: Revision, store: Callable[[], None]) -> bool:
         """Store codes, unless a class has come up since that they know nothing of: the next ones follow at once."""
         stored = []
 
@@ -380,10 +384,10 @@ class Lesson:
 
 
 def _check_some(ids: ArrayLike) -> np.ndarray:
-    chosen = check_ids(np.atleast_1d(np.asarray(ids)))
-    if not len(chosen):
+    checked = check_ids(np.atleast_1d(np.asarray(ids)))
+    if not len(checked):
         raise ValueError("There are no ids. Give one or more.")
-    return chosen
+    return checked
 
 
 def _check_label(label: object) -> Label | None:
