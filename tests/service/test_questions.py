@@ -2,7 +2,7 @@
 
 import pytest
 
-from starshl.collection.items import label_from_text
+from starshl.collection.labels import typed_label
 
 from .asking import page
 
@@ -58,13 +58,13 @@ def test_settings_that_a_fit_cannot_take_are_refused_at_once(ask, settings, word
 @pytest.mark.parametrize("text", ["1_0", "9" * 30, str(2**63), "1.0", "\u0663"])
 def test_a_label_that_is_typed_is_a_number_that_can_be_stored(text):
     with pytest.raises(ValueError, match="up to 64 bits"):
-        label_from_text(text, "numbers")
-    assert label_from_text(text, "text") == text
+        typed_label(text, "numbers")
+    assert typed_label(text, "text") == text
 
 
 def test_numbers_that_are_typed_as_labels_are_read():
     typed = [" 12 ", "-3", "+4", str(2**63 - 1), str(-(2**63))]
-    assert [label_from_text(text, "numbers") for text in typed] == [12, -3, 4, 2**63 - 1, -(2**63)]
+    assert [typed_label(text, "numbers") for text in typed] == [12, -3, 4, 2**63 - 1, -(2**63)]
 
 
 @pytest.mark.parametrize(

@@ -202,9 +202,12 @@ def fit_models(
     from ..hashers.fitting import fit_lengths
     from ..hashers.prepared import inner_hasher
 
+    n_rows = table.X.shape[-2]
+    labels = check_labels(table.y, n_rows)
     start = perf_counter()
     fitting = {} if cluster is None else {"fit": partial(fit_on_cluster, cluster)}
-    hashers = list(fit_lengths(hasher, table.X, table.y, tuple(files), **fitting))
+    y = None if table.y is None else labels
+    hashers = list(fit_lengths(hasher, table.X, y, tuple(files), **fitting))
     seconds = perf_counter() - start
     missing = _missing_cells(table)
     about_data = _origin(source) | ({"missing_cells": missing} if missing else {})
@@ -219,7 +222,6 @@ def fit_models(
             # A later table may then have its columns in any order, and more of them.
             each.feature_names_in_ = np.array(table.feature_names, dtype=object)
     save_together(hashers, list(files.values()))
-    n_rows = table.X.shape[-2]
     models = [_describe(each, file) for each, file in zip(hashers, files.values(), strict=True)]
     learner = inner_hasher(hashers[0])
     return {
@@ -229,7 +231,7 @@ def fit_models(
         "choice": getattr(learner, "choice_", None),
         "steps": [type(step).__name__ for step in getattr(hashers[0], "steps_", ())],
         "n_rows": n_rows,
-        "n_labeled": int(check_labels(table.y, n_rows).labeled.sum()),
+        "n_labeled": int(labels.labeled.sum()),
         "labels": table.label_column,
         "n_features": table.X.shape[-1],
         "vectors": table.vectors,

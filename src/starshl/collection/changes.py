@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._common.labels import LabelsLike
+from .._common.labels import Labels, LabelsLike
 from .._common.validation import SamplesLike
 from .._common.warn import warn_caller
 from ..codes.binary import BinaryCodes, n_bytes
@@ -22,19 +23,8 @@ from ..index.metadata import metadata_texts
 from .embedding import check_embedder_stays
 from .fields import Fields
 from .folder import Kernels, digest_of_model, save_model
-from .items import (
-    Item,
-    ItemCodes,
-    Row,
-    check_class_kind,
-    check_kind,
-    class_kind,
-    item_codes,
-    item_of,
-    kind_of,
-    label_texts,
-    reference_texts,
-)
+from .items import Item, ItemCodes, Row, check_class_kind, class_kind, item_codes, item_of, reference_texts
+from .labels import check_kind, item_labels, kind_of, label_texts
 from .previews import check_previews, delete_previews, put_previews
 from .session import Change, Session
 from .state import State
@@ -82,7 +72,8 @@ class EncodedItems:
     model_digest: str | None
     own: BinaryCodes
     coded: ItemCodes
-    labels: list[str | None]
+    labels: Labels
+    texts: list[str | None]
     vectors: np.ndarray | None
 
     @classmethod
@@ -96,10 +87,11 @@ class EncodedItems:
         vectors = None if file is None or samples.X is None else kept_rows(hasher, samples.X, file.layout.n_columns)
         if vectors is not None and len(vectors) != len(own):
             raise ValueError(f"X has {len(vectors)} rows and codes {len(own)}; give one code per row.")
-        labels = label_texts(samples.labels, len(own))
-        check_class_kind(hasher, labels)
+        labels = item_labels(samples.labels, len(own))
+        texts = label_texts(labels)
+        check_class_kind(hasher, texts)
         model_digest = digest_of_model(state.model) if samples.codes is None else samples.model_digest
-        return cls(state.model, model_digest, own, item_codes(hasher, own, labels), labels, vectors)
+        return cls(state.model, model_digest, own, item_codes(hasher, own, texts), labels, texts, vectors)
 
     def rows(
         self,
@@ -117,7 +109,7 @@ class EncodedItems:
         return [
             labeled_row(row, label, code.tobytes(), bool(by_label))
             for row, label, code, by_label in zip(
-                bare, self.labels, self.coded.codes.packed, self.coded.from_label, strict=True
+                bare, self.texts, self.coded.codes.packed, self.coded.from_label, strict=True
             )
         ]
 
@@ -164,7 +156,7 @@ def put_items(
     with session.writing() as change:
         if change.state.model != items.model:
             # Another thread has replaced the hasher; from here on, none can.
-            items = EncodedItems.of(samples, change.state)
+            items = EncodedItems.of(dataclasses.replace(samples, labels=items.labels), change.state)
         chosen = _chosen_ids(change, ids, len(items.own))
         present = chosen[change.state.index.holds(chosen)].tolist()
         if present and not replace:
@@ -175,7 +167,7 @@ def put_items(
         # Checked before the vectors are written.
         rows = items.rows(chosen.tolist(), metadata, references)
         pictures = check_previews(previews, len(chosen))
-        _note_kind(change.store, items.labels, chosen.tolist())
+        _note_kind(change.store, items.texts, chosen.tolist())
         if items.vectors is not None:
             rows = _with_vectors(change, rows, items.vectors)
         change.store.put(rows, present=present)
@@ -187,7 +179,7 @@ def put_items(
 
 def set_item_labels(session: Session, ids: np.ndarray, labels: LabelsLike, *, warn_unknown: bool = True) -> list[Item]:
     """Store labels of items, and the codes that follow; return the items."""
-    texts = label_texts(labels, len(ids))
+    texts = label_texts(item_labels(labels, len(ids)))
     with session.writing() as change:
         hasher = change.state.hasher
         check_class_kind(hasher, texts)

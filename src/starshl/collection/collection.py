@@ -33,8 +33,9 @@ from .export import write_rows
 from .fields import Value, check_fields, fields_text
 from .filters import Filters, count_labels, count_values, kind_of_labels, labels_by_id, passing_ids, unknown_labels_note
 from .folder import Kernels, digest_of_model, save_model
-from .items import Item, Row, item_of, label_texts, metadata_of
+from .items import Item, Row, item_of, metadata_of
 from .journal import check_entry, check_receipt, find_receipt, read_entries
+from .labels import label_filter
 from .previews import Preview, delete_previews, find_preview
 from .search import (
     Hit,
@@ -219,10 +220,8 @@ class OpenCollection:
 
     def unknown_labels_note(self, labels: LabelsLike) -> str | None:
         """Say which of these labels no item has, and which there are; None if all are known, or there are none."""
-        given = np.atleast_1d(np.asarray(labels, dtype=object))
-        texts = [text for text in label_texts(given, len(given)) if text is not None]
         with self._session.reading() as (state, store):
-            return unknown_labels_note(state, store, texts)
+            return unknown_labels_note(state, store, label_filter(labels))
 
     def labels(self) -> dict[int, str | int | bool]:
         """Return the labels of all items that have one, by ascending id."""

@@ -21,7 +21,8 @@ from ..hashers.base import BaseHasher
 from ..index.base import check_ids
 from .chunks import COMPARISONS, LABELS, field_column
 from .fields import Value, check_field_name, value_in
-from .items import check_kind, class_kind, label_texts
+from .items import class_kind
+from .labels import check_kind, label_filter
 from .state import State
 from .store import Store
 
@@ -187,8 +188,7 @@ def _meeting(state: State, store: Store, where: Mapping[str, Any]) -> np.ndarray
 
 def _labeled(state: State, store: Store, labels: LabelsLike) -> np.ndarray:
     """Return which items have one of these labels."""
-    given = np.atleast_1d(np.asarray(labels, dtype=object))
-    texts = sorted({text for text in label_texts(given, len(given)) if text is not None})
+    texts = label_filter(labels)
     check_kind(texts, kind_of_labels(state.hasher, store) or "", "the collection")
     if not texts:
         return np.zeros(len(state.index), np.bool_)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
@@ -12,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._common.labels import Label, LabelsLike, as_label_array, check_labels
 from .._common.warn import warn_caller
 from .._common.words import counted
 from ..codes.binary import BinaryCodes
 from ..exceptions import CollectionFormatError
 from ..hashers.base import BaseHasher
 from ..hashers.prepared import inner_hasher
+from .labels import check_kind, kind_of, label_text
 
 _ID = struct.Struct("<q")
 _to_json = json.JSONEncoder().encode
@@ -73,63 +72,7 @@ def checked_row(record: tuple[Any, ...]) -> Row | None:
         return None
 
 
-# Labels: checked, written as JSON texts, and turned into codes.
-
-
-def label_texts(labels: LabelsLike, n_items: int) -> list[str | None]:
-    """Return one JSON text per item, None where it has no label.
-
-    Labels are whole numbers, strings or booleans of one type; -1 among integers, NaN, None and empty text mark items
-    without one, as everywhere in this package.
-    """
-    if labels is None:
-        return [None] * n_items
-    if isinstance(labels, list | tuple):
-        _refuse_mixture(labels)
-        _refuse_lossy(labels)
-    shape = as_label_array(labels).shape
-    if shape[:1] != (n_items,):
-        given_number = counted(shape[0], "label") if shape else "A single label"
-        raise ValueError(
-            f"{given_number} for {counted(n_items, 'item')}. Give a list with one label per item, None where there is "
-            "none."
-        )
-    given = check_labels(labels, n_items)
-    texts = [label_text(value) for value in given.classes.tolist()]
-    return [None if number < 0 else texts[number] for number in given.index.tolist()]
-
-
-def label_of(row: Row) -> str | int | bool | None:
-    """Return the label of a row whose checksum is right; a crafted file may hold anything there."""
-    if row.label is None:
-        return None
-    try:
-        label = json.loads(row.label)
-    except (ValueError, RecursionError):
-        label = None
-    if not isinstance(label, str | int):
-        raise CollectionFormatError.damaged(f"the label of item {row.id} cannot be read")
-    return label
-
-
-def kind_of(texts: Sequence[str | None]) -> str:
-    """Return what the labels are: "text", "numbers", "booleans", or "" if there are none."""
-    first = next((text for text in texts if text is not None), None)
-    if first is None:
-        return ""
-    if first.startswith('"'):
-        return "text"
-    return "booleans" if first in ("true", "false") else "numbers"
-
-
-def check_kind(texts: Sequence[str | None], expected: str, whose: str) -> None:
-    """Refuse labels whose type differs from that of the labels already stored."""
-    given = kind_of(texts)
-    if given and expected and given != expected:
-        example = next(text for text in texts if text is not None)
-        raise ValueError(
-            f"The labels are {given}, such as {example}; those of {whose} are {expected}. Give labels of the same type."
-        )
+# Codes that follow from labels.
 
 
 class ItemCodes(NamedTuple):
@@ -199,47 +142,6 @@ def _warn_of_unknown(unknown: list[str]) -> None:
     )
 
 
-def _refuse_mixture(labels: Sequence[Any]) -> None:
-    """Refuse a list of labels of several types, which NumPy would turn into one."""
-    kinds = {
-        "text" if isinstance(label, str) else "booleans" if isinstance(label, bool | np.bool_) else "numbers"
-        for label in labels
-        if isinstance(label, str | bool | np.bool_ | int | np.integer) and label != ""
-    }
-    if len(kinds) > 1:
-        raise ValueError(f"The labels mix {' and '.join(sorted(kinds))}. Give labels of the same type.")
-
-
-def number_from_text(text: str) -> int | None:
-    """Return the whole number that a label is written as, None if it is none; int() would also take "1_0"."""
-    return int(text) if re.fullmatch(r"\s*[+-]?[0-9]{1,1000}\s*", text) else None
-
-
-def _refuse_lossy(labels: Sequence[Any]) -> None:
-    """Refuse labels that would change in an array: NumPy drops NUL at the end, and rounds large numbers."""
-    for label in labels:
-        if isinstance(label, str) or (isinstance(label, int) and not isinstance(label, bool)):
-            label_text(label)
-
-
-def label_text(value: Any) -> str:
-    """Return a label as JSON; a whole number is one number, however it arrived."""
-    if isinstance(value, float):
-        value = int(value)
-    if not isinstance(value, bool | int | str):
-        raise ValueError(
-            f"The label {value!r} is a {type(value).__name__}; labels are whole numbers, strings or booleans."
-        )
-    if isinstance(value, str) and "\0" in value:
-        raise ValueError(
-            f"The label {value!r} contains the NUL character, where a database would end the text. Leave it out."
-        )
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        shown = str(value) if value.bit_length() < 200 else f"of {value.bit_length()} bits"
-        raise ValueError(f"The label {shown} does not fit in 64 signed bits. Use smaller numbers, or text.")
-    return json.dumps(value)
-
-
 # Items as users see them.
 
 
@@ -283,32 +185,19 @@ def metadata_of(row: Row) -> dict[str, Any]:
     return metadata
 
 
+def label_of(row: Row) -> str | int | bool | None:
+    """Return the label of a row whose checksum is right; a crafted file may hold anything there."""
+    if row.label is None:
+        return None
+    try:
+        label = json.loads(row.label)
+    except (ValueError, RecursionError):
+        label = None
+    if not isinstance(label, str | int):
+        raise CollectionFormatError.damaged(f"the label of item {row.id} cannot be read")
+    return label
+
+
 def item_of(row: Row) -> Item:
     """Return what users see of a row."""
     return Item(row.id, row.reference, metadata_of(row), label_of(row), row.code_from, row.model_digest)
-
-
-def label_from_text(text: str, kind: str | None, known: Sequence[Label] = ()) -> Label:
-    """Return what somebody typed as a label of the type that the collection has.
-
-    A name that differs from a known class in capitals only is that class: "Ship" typed next to "ship" is a slip far
-    more often than a second class.
-    """
-    text = text.strip()
-    if not text or len(text) > 200:
-        raise ValueError("A label has 1 to 200 characters. Type a shorter one, or at least one letter.")
-    if kind == "booleans":
-        if text.lower() not in ("true", "false"):
-            raise ValueError(f"The label {text!r} is neither true nor false, as the labels of this collection are.")
-        return text.lower() == "true"
-    if kind == "numbers":
-        number = number_from_text(text)
-        if number is None or not -(2**63) <= number < 2**63:
-            raise ValueError(
-                f"The label {text!r} is not a whole number of up to 64 bits, as the labels of this collection are. "
-                "Type a number."
-            )
-        return number
-    if text in known:
-        return text
-    return next((each for each in known if isinstance(each, str) and each.casefold() == text.casefold()), text)

@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._common.engine import scatter
 from .._common.files import array_digest
+from .._common.labels import Labels, check_labels
 from .._common.progress import row_progress
 from .._common.validation import check_integer
 from ..codes.binary import n_bytes
@@ -39,7 +40,7 @@ class PartitionTask:
 
     number: int
     partition: Partition
-    labels: np.ndarray | None
+    labels: Labels | None
 
 
 def encode_partition(task: PartitionTask, hasher: BaseHasher, rows: JoinedRows, database: bool) -> np.ndarray:
@@ -90,6 +91,7 @@ def encode(
         raise ValueError(f"partition_rows is {partition_rows}; it must be a multiple of {BLOCK_ROWS}.")
     rows = open_rows(source, hasher)
     _check_rows(rows, hasher, labels)
+    known = check_labels(labels, len(rows)) if database and labels is not None else None
     partitions = rows.partitions(partition_rows)
     plan = _plan(hasher, rows, labels, database=database, partition_rows=partition_rows)
     target = CodeFolder(Path(folder), plan, len(partitions))
@@ -100,7 +102,7 @@ def encode(
         row_progress("encoding", len(rows), shown=progress) as report,
     ):
         report(sum(len(partitions[number]) for number in target.done))
-        tasks = [_task(number, partitions[number], labels) for number in range(len(partitions))]
+        tasks = [_task(number, partitions[number], known) for number in range(len(partitions))]
         _encode_missing(engine, hasher, rows, tasks, target, database, report)
         return target.finish(one_file=one_file)
 
@@ -145,9 +147,9 @@ def open_rows(source: Location | RowSource, hasher: BaseHasher | None = None) ->
     return rows
 
 
-def _task(number: int, partition: Partition, labels: np.ndarray | None) -> PartitionTask:
+def _task(number: int, partition: Partition, labels: Labels | None) -> PartitionTask:
     own = slice(partition.first, partition.first + len(partition))
-    return PartitionTask(number, partition, None if labels is None else labels[own])
+    return PartitionTask(number, partition, None if labels is None else labels.take(own))
 
 
 def _plan(

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .._common.engine import using_engine
-from .._common.labels import LabelsLike, check_labels
+from .._common.labels import LabelsLike, check_labels, parsed_if_labels
 from ..data.tables.locations import Location
 from ..data.tables.row_source import JoinedRows, RowSource
 from ..hashers.base import BaseHasher
@@ -40,6 +40,7 @@ def fit(hasher: Hasher, source: Location | RowSource | np.ndarray, y: LabelsLike
     client : distributed.Client, or the address of a scheduler
     """
     rows: Any = source if isinstance(source, np.ndarray) else open_rows(source)
+    y = parsed_if_labels(y)
     with connected(client) as engine:
         if _is_spread(hasher, rows, y):
             with using_engine(engine):

@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_random_state
 
-from .._common.labels import LabelsLike, as_label_array, check_labels
+from .._common.labels import Labels, LabelsLike, check_labels
 from .._common.threads import tiles
 from .._common.validation import Seed, check_integer
 from .._common.words import counted
@@ -48,10 +48,10 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """Queries and items as row numbers of X; labels as given, and as indices that are -1 without a label."""
+    """Queries and items as row numbers of X; labels if any were given, and their indices, -1 without a label."""
 
     X: np.ndarray
-    labels: np.ndarray | None
+    labels: Labels | None
     label_index: np.ndarray
     query: np.ndarray
     base: np.ndarray
@@ -65,8 +65,8 @@ class HeldOut:
         return self.X[self.base]
 
     @property
-    def item_labels(self) -> np.ndarray | None:
-        return None if self.labels is None else self.labels[self.base]
+    def item_labels(self) -> Labels | None:
+        return None if self.labels is None else self.labels.take(self.base)
 
     @property
     def has_recall(self) -> bool:
@@ -118,9 +118,8 @@ def hold_out(X: ArrayLike, y: LabelsLike, n_queries: int | None, random_state: S
         n_queries = max(1, min(_MOST_QUERIES, len(rows) // 10))
     n_queries = check_integer(n_queries, "n_queries", low=1, high=len(rows) - N_NEAREST)
     order = check_random_state(random_state).permutation(len(rows))
-    labels = None if y is None else as_label_array(y)
-    label_index = np.full(len(rows), -1) if labels is None else check_labels(labels, len(rows)).index
-    return HeldOut(rows, labels, label_index, order[:n_queries], order[n_queries:])
+    labels = check_labels(y, len(rows))
+    return HeldOut(rows, None if y is None else labels, labels.index, order[:n_queries], order[n_queries:])
 
 
 def _refuse_gaps(rows: np.ndarray) -> None:
@@ -335,8 +334,10 @@ class Bench:
 
     def _precision_of_codes(self, queries: BinaryCodes, items: BinaryCodes) -> float:
         """Return the precision averaged over all orders of equal distances, of the queries and items with labels."""
-        of_queries, of_items = (self.split.label_index[rows] for rows in (self.split.query, self.split.base))
-        return precision_at(queries, items, of_queries[of_queries >= 0], of_items[of_items >= 0], N_NEAREST)
+        assert self.split.labels is not None
+        of_queries, of_items = (self.split.labels.take(rows) for rows in (self.split.query, self.split.base))
+        asked, known = of_queries.take(of_queries.labeled), of_items.take(of_items.labeled)
+        return precision_at(queries, items, asked, known, N_NEAREST)
 
     def _measured(self, search: Search, origin: _Origin) -> Measured:
         queries = self.split.queries

@@ -399,5 +399,5 @@ def _example(split: HeldOut, number: int, found: Mapping[str, np.ndarray]) -> Ex
 def _label_of(split: HeldOut, row: int) -> Any:
     if split.labels is None or split.label_index[row] < 0:
         return None
-    label = split.labels[row]
+    label = split.labels.classes[split.label_index[row]]
     return label.item() if isinstance(label, np.generic) else label

@@ -213,13 +213,13 @@ def relevance_labels(
     y_query: ArrayLike, y_db: ArrayLike, n_queries: int, n_items: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return class indices of shape (n,), or packed label sets of shape (n, n_words) for label matrices."""
-    y_query, y_db = _one_column(y_query), _one_column(y_db)
-    for name, y, n in (("y_query", y_query, n_queries), ("y_db", y_db, n_items)):
-        if y.ndim not in (1, 2) or len(y) != n:
+    of_queries, of_items = _one_column(y_query), _one_column(y_db)
+    for name, y, n in (("y_query", of_queries, n_queries), ("y_db", of_items, n_items)):
+        if len(y.shape) not in (1, 2) or len(y) != n:
             raise ValueError(f"{name} has shape {y.shape}; there are {n} codes, so give one label per code.")
-    if y_query.ndim == 2 or y_db.ndim == 2:
-        return _label_sets(y_query, y_db)
-    return _class_indices(check_labels(y_query, n_queries), check_labels(y_db, n_items))
+    if len(of_queries.shape) == 2 or len(of_items.shape) == 2:
+        return _label_sets(np.asarray(of_queries), np.asarray(of_items))
+    return _class_indices(check_labels(of_queries, n_queries), check_labels(of_items, n_items))
 
 
 def _class_indices(query: Labels, item: Labels) -> tuple[np.ndarray, np.ndarray]:
@@ -248,7 +248,9 @@ def _kind(label: object) -> type:
     return type(label) if isinstance(label, (str, bytes)) else object
 
 
-def _one_column(y: ArrayLike) -> np.ndarray:
+def _one_column(y: ArrayLike) -> np.ndarray | Labels:
+    if isinstance(y, Labels):
+        return y
     labels = as_label_array(y)
     return labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
 

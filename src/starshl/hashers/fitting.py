@@ -61,7 +61,7 @@ def encode_blocks(
     hasher: BaseHasher,
     source: RowSource,
     rows: np.ndarray,
-    labels: np.ndarray | None = None,
+    labels: LabelsLike = None,
     *,
     database: bool = False,
     report: Callable[[int], None] = lambda n_done: None,
@@ -71,15 +71,16 @@ def encode_blocks(
     Parameters
     ----------
     rows : array of int, numbers of rows in rising order
-    labels : array of as many labels, default=None
+    labels : array of as many labels, or Labels, default=None
     database : bool, default=False
         Whether the rows are items to be searched, not queries.
     report : function that is called with the number of rows that were encoded
     """
     packed, n_done = [], 0
+    parsed = check_labels(labels, len(rows)) if database and labels is not None else None
     for block in source.blocks(rows, BLOCK_ROWS):
         block = block.astype(source.precision_in_memory, copy=False)
-        known = None if labels is None else labels[n_done : n_done + len(block)]
+        known = None if parsed is None else parsed.take(slice(n_done, n_done + len(block)))
         packed.append((hasher.encode_database(block, known) if database else hasher.encode(block)).packed)
         n_done += len(block)
         report(len(block))

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
+from .._common.labels import check_labels
 from ..evaluation.histograms import HammingHistograms, hamming_histograms
 from ..evaluation.metrics import (
     PrecisionRecall,
@@ -116,8 +117,9 @@ def _neighbor_votes(record: Record, n_jobs: int | None) -> dict[str, Any]:
     labeled = record.arrays.get("labeled")
     if labeled is None or not labeled.any():
         return {}
-    items, y_items = record.codes("database")[labeled], record.arrays["y_database"][labeled]
-    query, y_query = record.codes("query"), record.arrays["y_query"]
+    items, query = record.codes("database")[labeled], record.codes("query")
+    y_items = check_labels(record.arrays["y_database"][labeled], len(items))
+    y_query = check_labels(record.arrays["y_query"], len(query))
     return {"accuracy_knn": {k: knn_accuracy(query, items, y_query, y_items, k, n_jobs=n_jobs) for k in (1, 5)}}
 
 

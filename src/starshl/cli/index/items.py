@@ -166,7 +166,7 @@ def _parsed(text: str, kind: str | None) -> str | int | bool:
         return text.lower() == "true"
     if kind == "text":
         return text
-    from ...collection.items import number_from_text
+    from ...collection.labels import number_from_text
 
     number = number_from_text(text)
     if number is None and kind == "numbers":

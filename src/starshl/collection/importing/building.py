@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from ..._common.files import refuse_existing
-from ..._common.labels import LabelsLike, as_label_array, check_labels
+from ..._common.labels import Labels, LabelsLike
 from ..._common.threads import tiles
 from ..._common.words import counted
 from ...codes.binary import BinaryCodes
@@ -24,6 +24,7 @@ from ...hashers.base import BaseHasher
 from ...hashers.baselines.lsh import LSHash
 from ...hashers.fitting import codes_of_vectors
 from ..collection import Collection, atomic_collection
+from ..labels import item_labels
 
 _FEWEST = 20  # items to learn from
 _SHOWN = 5  # classes named in a sentence
@@ -119,13 +120,12 @@ def build_collection(
     ``start`` is when the import began, ``features`` says in words what the vectors are, and ``skipped`` and
     ``n_other_files`` are for the summary. The other options are those of ``Collection.create`` and ``add``.
     """
-    known = check_labels(labels, len(X))
-    learned = _learn_hasher(X, labels, n_bits)
+    known = item_labels(labels, len(X))
+    learned = _learn_hasher(X, known, n_bits)
     if feature_names is not None:
         learned.hasher.feature_names_in_ = np.array(feature_names, dtype=object)
     codes = codes_of_vectors(learned.hasher, X, learned.taught_by)
     columns = {"ids": ids, "metadata": metadata, "references": references, "previews": previews}
-    given = None if labels is None else as_label_array(labels)
     with atomic_collection(folder, learned.hasher, vectors=_VECTOR_DTYPE, embedder=embedder, title=title) as made:
         for portion in tiles(len(X), _PORTION):
             part: dict[str, Any] = {name: None if all_ is None else all_[portion] for name, all_ in columns.items()}  # type: ignore[index]
@@ -133,7 +133,7 @@ def build_collection(
                 X[portion],
                 codes=codes[portion],
                 model_digest=made.model_digest,
-                labels=None if given is None else given[portion],
+                labels=known.take(portion),
                 **part,
             )
     return ImportSummary(
@@ -159,17 +159,15 @@ class _LearnedHasher:
     """A fitted hasher, the labels that taught it, and in plain words what became of labels and how it was chosen."""
 
     hasher: BaseHasher
-    taught_by: LabelsLike
+    taught_by: Labels | None
     labels: str
     choice: str
 
 
-def _learn_hasher(X: np.ndarray, y: LabelsLike, n_bits: int | None) -> _LearnedHasher:
+def _learn_hasher(X: np.ndarray, labels: Labels, n_bits: int | None) -> _LearnedHasher:
     """Fit the hasher that :func:`starshl.binarize` would choose; without two classes, labels teach it nothing."""
-    known = check_labels(y, len(X))
-    n_labeled, classes = int(known.labeled.sum()), [str(name) for name in known.classes.tolist()]
-    taught_by = y if len(classes) > 1 else None
-    sentence = _about_labels(len(X), n_labeled, classes)
+    taught_by = labels if len(labels.classes) > 1 else None
+    sentence = _about_labels(labels)
     if len(X) < _FEWEST:
         # A single row is given twice: hashers are fitted on two rows or more.
         hasher: BaseHasher = LSHash(n_bits or _N_BITS, random_state=0).fit(X if len(X) > 1 else np.repeat(X, 2, axis=0))
@@ -180,11 +178,12 @@ def _learn_hasher(X: np.ndarray, y: LabelsLike, n_bits: int | None) -> _LearnedH
     return _LearnedHasher(clone(choice.hasher).fit(X, taught_by), taught_by, sentence, choice.reason)
 
 
-def _about_labels(n_items: int, n_labeled: int, classes: list[str]) -> str:
+def _about_labels(labels: Labels) -> str:
+    n_labeled, classes = int(labels.labeled.sum()), [str(name) for name in labels.classes.tolist()]
     if not classes:
         return "No item has a label: codes were learned without labels (the unsupervised mode)."
     shown = ", ".join(classes[:_SHOWN]) + (", ..." if len(classes) > _SHOWN else "")
-    of = "all" if n_labeled == n_items else f"{n_labeled:,} of {n_items:,}"
+    of = "all" if n_labeled == labels.n_rows else f"{n_labeled:,} of {labels.n_rows:,}"
     if len(classes) == 1:
         return (
             f"Labels: {of} items are {classes[0]!r}. One class alone teaches nothing, so codes were learned without "
@@ -214,6 +213,7 @@ def add_items(
     unless the caller says with ``trust_match`` that they do not.
     """
     n_items = X.shape[0] if hasattr(X, "shape") else len(X)
+    known = item_labels(labels, n_items)
     columns: dict[str, Any] = {"metadata": metadata, "references": references, "previews": previews}
     chosen, look_present = np.arange(n_items), False
     if ids is None and not allow_duplicates:
@@ -225,7 +225,7 @@ def add_items(
     given: dict[str, Any] = {
         name: None if column is None else [column[row] for row in chosen] for name, column in columns.items()
     }
-    given |= {"ids": ids, "labels": None if labels is None else as_label_array(labels)[chosen]}
+    given |= {"ids": ids, "labels": known.take(chosen)}
     given |= {} if codes is None else {"codes": codes[chosen], "model_digest": collection.model_digest}
     if len(chosen):
         rows = X if len(chosen) == n_items else _rows(X, chosen)
@@ -237,7 +237,7 @@ def add_items(
         kind=collection.kind,
         n_stored=len(chosen),
         n_items=len(collection),
-        n_labeled=int(check_labels(given["labels"], len(chosen)).labeled.sum()) if len(chosen) else 0,
+        n_labeled=int(known.labeled[chosen].sum()),
         n_present=n_items - len(chosen),
         look_present=look_present,
     )

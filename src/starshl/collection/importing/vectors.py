@@ -24,7 +24,8 @@ from ...hashers.fitting import at_length, codes_of_vectors
 from ...index.base import check_ids
 from ...index.metadata import check_metadata
 from ..collection import atomic_collection
-from ..items import label_texts, reference_texts
+from ..items import reference_texts
+from ..labels import item_labels
 from .building import ImportSummary, build_collection, check_new
 
 
@@ -124,17 +125,17 @@ def binarize(
         ids = check_ids(ids, n_items)
     check_metadata(metadata, n_items)
     reference_texts(references, n_items)
-    label_texts(labels, n_items)
-    split = hold_out(X, labels, n_queries, random_state)
+    known = None if labels is None else item_labels(labels, n_items)
+    split = hold_out(X, known, n_queries, random_state)
     choice = choose_hasher(split, hasher, n_bits)
     comparison = compare_choice(split, choice)
     is_settled = len(choice.lengths) == 1
     chosen = choice.hasher if is_settled else at_length(choice.hasher, comparison.n_bits)
-    fitted = _fit(chosen, X, labels, feature_names)
-    codes = codes_of_vectors(fitted, X, labels)
+    fitted = _fit(chosen, X, known, feature_names)
+    codes = codes_of_vectors(fitted, X, known)
     with atomic_collection(collection, fitted) as made:
         # The codes of labels follow from the labels, which are stored.
-        made.add(codes=codes, labels=labels, ids=ids, metadata=metadata, references=references)
+        made.add(codes=codes, labels=known, ids=ids, metadata=metadata, references=references)
         write_atomically(made.folder / "comparison.md", comparison.page().encode())
         write_atomically(made.folder / "comparison.json", json.dumps(comparison.as_dict(), indent=1).encode())
         titles = None if guess_picture_shape(split.X) else find_titles(metadata, references)

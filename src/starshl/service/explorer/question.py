@@ -11,7 +11,7 @@ from starlette.datastructures import QueryParams
 
 from ..._common.labels import Label
 from ...client.answers import CollectionInfo
-from ...collection.items import label_from_text
+from ...collection.labels import typed_label
 from ..requests import SearchOptions
 
 MOST_NEIGHBORS = 100
@@ -92,7 +92,7 @@ class Question:
 
     def wanted_labels(self, info: CollectionInfo) -> tuple[Label, ...]:
         """Return the labels to filter by, of the type that this collection has."""
-        return tuple(label_from_text(text, info.label_kind) for text in self.labels)
+        return tuple(typed_label(text, info.label_kind) for text in self.labels)
 
     def where(self, info: CollectionInfo) -> dict[str, Any]:
         """Return the filter on declared fields."""

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ..._common.labels import Label
 from ..._common.words import counted
-from ...collection.items import label_from_text
+from ...collection.labels import typed_label
 from ...labeling.active_learning import Proposal
 from ...labeling.background import CodesState
 from ...labeling.events import CurvePoint
@@ -235,7 +235,7 @@ def _make(lesson: Lesson, change: Change) -> Outcome:
         return Outcome(f"Undone: {counted(len(undone.ids), 'item')} as before.", list(undone.ids))
     label, what = None, "unlabeled"
     if change.label is not None:
-        label = label_from_text(change.label, lesson.collection.label_kind, lesson.classes)
+        label = typed_label(change.label, lesson.collection.label_kind, lesson.classes)
         what = f"labeled {label}"
         if isinstance(label, str) and label != change.label.strip():
             what += ", as that class is written already"

@@ -14,7 +14,8 @@ from pydantic import ValidationError
 from ..._common.strict_json import parse_json
 from ...collection.collection import Collection
 from ...collection.fields import check_values
-from ...collection.items import class_kind, kind_of, label_text
+from ...collection.items import class_kind
+from ...collection.labels import kind_of, label_text
 from ...exceptions import CollectionError
 from ...index.metadata import json_text
 from ..encoding import LARGEST, n_columns, wrong_length

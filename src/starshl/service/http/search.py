@@ -14,7 +14,7 @@ from ..._common.labels import Label
 from ..._common.strict_json import parse_json
 from ...client.answers import Prediction, Written
 from ...collection.embedding import unknown_texts, unknown_texts_note
-from ...collection.items import label_from_text
+from ...collection.labels import typed_label
 from ...collection.previews import PREVIEW_TYPES, Preview
 from ...data.features.picture_files import MEDIA_TYPES
 from ..inputs import picture_and_preview, picture_vector, preview, row_vectors, text_vectors
@@ -213,7 +213,7 @@ def preview_answer(found: Preview) -> Response:
 
 def _labels(collection: Searcher, texts: list[str]) -> list[LabelValue]:
     with collection.opened() as opened:
-        return [label_from_text(text, opened.label_kind) for text in texts]
+        return [typed_label(text, opened.label_kind) for text in texts]
 
 
 def _read_object(name: str, text: str | None) -> Metadata | None:
