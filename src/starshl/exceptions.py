@@ -199,6 +199,39 @@ class CollectionError(RuntimeError):
     """A collection cannot be changed or opened: another writer, a full disk, no permission."""
 
 
+class CollectionInUseError(CollectionError):
+    """Another process is writing to the collection in a ``folder``."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        super().__init__(folder)
+        self.folder = os.fspath(folder)
+
+    def __str__(self) -> str:
+        return f"Another process is writing to {self.folder!r}. Close it there first, or open this one read-only."
+
+
+class MissingCollectionError(FileNotFoundError):
+    """There is no collection in a ``folder``."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        super().__init__(folder)
+        self.folder = os.fspath(folder)
+
+    def __str__(self) -> str:
+        return f"There is no collection in {self.folder!r}. Make one with Collection.create."
+
+
+class UnknownIdError(KeyError):
+    """No item has this ``id``."""
+
+    def __init__(self, id: int, where: str = "in the collection") -> None:
+        super().__init__(id, where)
+        self.id = id
+
+    def __str__(self) -> str:
+        return f"The id {self.id} is not {self.args[1]}."
+
+
 class MissingExtraError(ImportError):
     """An optional library is needed and not installed."""
 

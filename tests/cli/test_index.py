@@ -98,7 +98,7 @@ def test_export_writes_every_item(built):
         (("search", "items", "--item", "101", "--by-scores"), 2, "needs a query"),
         (("search", "items", "--item", "101", "--where", "label<=1"), 2, "neither NAME=VALUE nor JSON"),
         (("search", "items", "--item", "101", "--where", '{"label": {"~": 1}}'), 2, "uses '~'"),
-        (("verify", "nowhere"), 2, "no collection in 'nowhere'"),
+        (("verify", "nowhere"), 2, "There is no folder 'nowhere'. To make a collection: `starshl images"),
         (("add", "items", "items.npz", "--ids", "key"), 2, "50 of the ids"),
         (("add", "items", "items.npz", "--vectors", "label"), 2, "vectors are lists of numbers"),
     ],
@@ -133,7 +133,7 @@ def test_a_second_writer_is_refused_with_the_code_of_every_expected_error(built)
 
 def test_a_traceback_is_shown_if_the_environment_asks_for_it(built, monkeypatch):
     monkeypatch.setenv("STARSHL_TRACEBACK", "1")
-    assert isinstance(run(built, "remove", "items", "7").exception, ValueError)
+    assert isinstance(run(built, "remove", "items", "7").exception, KeyError)
 
 
 def test_nothing_but_errors_is_on_standard_error_without_a_terminal(built):

@@ -1,4 +1,4 @@
-"""`starshl explore` and `serve` of what is no collection: they name the command that makes one."""
+"""Commands that get something else than a collection name the command that makes one."""
 
 import pytest
 
@@ -15,7 +15,11 @@ def place(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("command", [("explore", "--no-browser"), ("serve",)], ids=["explore", "serve"])
+@pytest.mark.parametrize(
+    "command",
+    [("explore", "--no-browser", "--port", 0), ("serve", "--port", 0), ("index", "verify")],
+    ids=["explore", "serve", "verify"],
+)
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -28,6 +32,6 @@ def place(tmp_path, monkeypatch):
     ],
 )
 def test_the_command_that_makes_a_collection_is_named(starshl, place, command, given, said):
-    result = starshl(*command, given, "--port", 0)
+    result = starshl(*command, given)
     assert result.exit_code != 0
     assert said in " ".join(result.output.split())

@@ -148,7 +148,7 @@ def test_what_cannot_be_merged_is_refused(inline, tmp_path, digits):
         bare.search(X, items=[1])
     with pytest.raises(ValueError, match="Give either X or items"):
         bare.search()
-    with pytest.raises(KeyError, match="1 is in none"):
+    with pytest.raises(KeyError, match="1 is not in any of the collections"):
         bare.search(items=[1])
     with pytest.raises(ValueError, match="reject needs X"):
         bare.search(items=[1], reject=0.1)

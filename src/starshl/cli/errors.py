@@ -8,7 +8,16 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..exceptions import CollectionError, InputError, InputWarning, MissingExtraError, MissingFunctionError
+from ..exceptions import (
+    CollectionError,
+    CollectionInUseError,
+    InputError,
+    InputWarning,
+    MissingCollectionError,
+    MissingExtraError,
+    MissingFunctionError,
+    UnknownIdError,
+)
 
 #: Errors that say what is wrong with the input or the machine; any other one is a defect and ends with a traceback.
 EXPECTED_ERRORS = (
@@ -20,6 +29,7 @@ EXPECTED_ERRORS = (
     OverflowError,
     MissingExtraError,
     CollectionError,
+    UnknownIdError,
     csv.Error,
 )
 #: Parameters and methods of the library, and what the command line calls them.
@@ -35,10 +45,21 @@ OPTION_NAMES = {
     "vectors": "--vectors",
     "declare_fields": "`starshl index declare`",
 }
+_TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
 
 
 def error_sentence(error: BaseException) -> str:
     """Return the message of an error on one line, and the options that would help."""
+    if isinstance(error, MissingCollectionError):
+        # A service knows folders by their whole paths, and people type short ones.
+        path, here = Path(error.folder), Path.cwd()
+        path = path.relative_to(here) if path.is_relative_to(here) else path
+        return f"{_what_it_is(path)} {_how_to_make_one(path)}"
+    if isinstance(error, CollectionInUseError):
+        return (
+            f"Another process is writing to {error.folder!r}. Try again when it is done; `starshl index search`, "
+            "`verify` and `export`, and `starshl serve --read-only` work in the meantime."
+        )
     if isinstance(error, OSError) and error.filename is not None:
         is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         advice = "Free some space, or write to another disk." if is_full else "Check the path and your permissions."
@@ -49,6 +70,41 @@ def error_sentence(error: BaseException) -> str:
         return f"{error.texts()[0]}. The command line cannot supply functions: use this model from Python."
     message = error.worded(OPTION_NAMES) if isinstance(error, InputError) else str(error)
     return f"{_on_one_line(message)}{_options_for_table(error)}" or type(error).__name__
+
+
+def _what_it_is(path: Path) -> str:
+    if not path.exists():
+        return f"There is no folder {str(path)!r}."
+    kind = "a folder of pictures" if _has_pictures(path) else "a folder" if path.is_dir() else "a file"
+    return f"{str(path)!r} is {kind}, not a collection."
+
+
+def _how_to_make_one(path: Path) -> str:
+    given, ending = str(path), path.suffix.lower()
+    if _has_pictures(path):
+        return f"Make one of it with `starshl images {given} -o COLLECTION`, then give COLLECTION instead."
+    if path.is_file() and ending in (".npy", ".npz"):
+        return f"Make one of it with `starshl vectors {given} -o COLLECTION`, then give COLLECTION instead."
+    if path.is_file() and ending == ".txt":
+        return f"Make one of it with `starshl texts {given} -o COLLECTION`, then give COLLECTION instead."
+    if path.is_file() and ending in _TABLES:
+        return (
+            f"Make one of it with `starshl texts {given} --text COLUMN -o COLLECTION`, or, if its columns are numbers, "
+            f"with `starshl vectors {given} -o COLLECTION`, then give COLLECTION instead."
+        )
+    return (
+        "To make a collection: `starshl images FOLDER -o COLLECTION` for pictures, `starshl texts FILE -o COLLECTION` "
+        "for texts, `starshl vectors FILE -o COLLECTION` for vectors."
+    )
+
+
+def _has_pictures(path: Path) -> bool:
+    """Return whether a folder holds a picture, itself or in one of its subfolders."""
+    from ..data.features.picture_files import is_picture_file
+
+    if not path.is_dir():
+        return False
+    return any(is_picture_file(file) for pattern in ("*", "*/*") for file in path.glob(pattern))
 
 
 def warning_sentence(warning: Warning | str) -> str:

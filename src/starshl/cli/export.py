@@ -129,10 +129,10 @@ def export_page(
             "with `starshl index build`."
         )
     from ..export.search_page import write_search_page
-    from .index.common import opened
+    from .index.common import open_collection
 
     shown = progress_shown(progress)
-    with opened(source, read_only=True) as collection:
+    with open_collection(source, read_only=True) as collection:
         facts = write_search_page(collection, path, title=title, picture=picture, runtime=runtime, progress=shown)
     fields = ("n_items", "n_bits", "n_previews", "encodes", "why_not", "picture", "file_bytes")
     return {"file": str(path), **{name: facts[name] for name in fields if name in facts}}
@@ -179,7 +179,7 @@ def _hasher_of(source: Path) -> BaseHasher:
     """Return the hasher of a model file, or that of a collection."""
     if not source.is_dir():
         return load_model(source)
-    from .index.common import opened
+    from .index.common import open_collection
 
-    with opened(source, read_only=True) as collection:
+    with open_collection(source, read_only=True) as collection:
         return collection.hasher

@@ -7,7 +7,7 @@ import threading
 import time
 import warnings
 import webbrowser
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,57 +18,6 @@ from .options import Jobs, Port
 
 if TYPE_CHECKING:
     from ..service.settings import Settings
-
-
-# What to do where somebody names something that is not a collection: which command makes one of it.
-
-_TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
-
-
-def no_collection_among(folders: Sequence[Path]) -> str | None:
-    """Return what to say about the first of these that is not a collection, None if all are."""
-    from ..collection.session import DATABASE
-
-    for folder in folders:
-        if not (folder / DATABASE).is_file():
-            return f"{_what_it_is(folder)} {_how_to_make_one(folder)}"
-    return None
-
-
-def _what_it_is(path: Path) -> str:
-    if not path.exists():
-        return f"There is no folder {str(path)!r}."
-    kind = "a folder of pictures" if _has_pictures(path) else "a folder" if path.is_dir() else "a file"
-    return f"{str(path)!r} is {kind}, not a collection."
-
-
-def _how_to_make_one(path: Path) -> str:
-    given, ending = str(path), path.suffix.lower()
-    if _has_pictures(path):
-        return f"Make one of it with `starshl images {given} -o COLLECTION`, then give COLLECTION instead."
-    if path.is_file() and ending in (".npy", ".npz"):
-        return f"Make one of it with `starshl vectors {given} -o COLLECTION`, then give COLLECTION instead."
-    if path.is_file() and ending == ".txt":
-        return f"Make one of it with `starshl texts {given} -o COLLECTION`, then give COLLECTION instead."
-    if path.is_file() and ending in _TABLES:
-        return (
-            f"Make one of it with `starshl texts {given} --text COLUMN -o COLLECTION`, or, if its columns are numbers, "
-            f"with `starshl vectors {given} -o COLLECTION`, then give COLLECTION instead."
-        )
-    return (
-        "To make a collection: `starshl images FOLDER -o COLLECTION` for pictures, `starshl texts FILE -o COLLECTION` "
-        "for texts, `starshl vectors FILE -o COLLECTION` for vectors."
-    )
-
-
-def _has_pictures(path: Path) -> bool:
-    """Return whether a folder holds a picture, itself or in one of its subfolders."""
-    from ..data.features.picture_files import is_picture_file
-
-    if not path.is_dir():
-        return False
-    return any(is_picture_file(file) for pattern in ("*", "*/*") for file in path.glob(pattern))
-
 
 _MEGABYTE = 1 << 20
 DEMO = Path("starshl-demo") / "digits"
@@ -162,16 +111,10 @@ def run_service(
     # Before anything else: a port in use or missing tokens are found at once, not after loading a large collection.
     with bound_socket(settings) as listener:
         make()
-        try:
-            app = create_app(
-                lambda observer: Service(
-                    folders, read_only=read_only, n_jobs=jobs, snapshots=snapshots, observer=observer
-                ),
-                settings,
-            )
-        except FileNotFoundError as error:
-            # Only now: what an interrupted restore has left is put back first.
-            raise FileNotFoundError(no_collection_among(folders) or str(error)) from error
+        app = create_app(
+            lambda observer: Service(folders, read_only=read_only, n_jobs=jobs, snapshots=snapshots, observer=observer),
+            settings,
+        )
         log_as_json(log_level)
         # Vectors have the order of the columns that the hasher was fitted on, not their names.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")

@@ -21,6 +21,7 @@ from .._common.warn import warn_caller
 from .._common.words import counted
 from ..codes.binary import BinaryCodes
 from ..data.features.embedder import Embedder
+from ..exceptions import UnknownIdError
 from ..hashers.base import BaseHasher
 from ..hashers.prepared import inner_hasher
 from ..index.base import check_ids
@@ -603,7 +604,7 @@ class Collection(RecordedCollection):
         with self._session.writing() as change:
             missing = ids[~change.state.index.holds(ids)]
             if len(missing):
-                raise KeyError(f"The id {missing[0]} is not in the collection; nothing was removed.")
+                raise UnknownIdError(int(missing[0]), "in the collection; nothing was removed")
             change.store.delete(ids.tolist())
             delete_previews(change.store, ids.tolist())
             change.change_codes(gone=ids)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from .._common.platform import lock_file, sync_folder
-from ..exceptions import CollectionError, CollectionFormatError
+from ..exceptions import CollectionError, CollectionFormatError, CollectionInUseError
 from ..hashers.base import BaseHasher
 from ..hashers.catalog import load
 from ..learning.kernels.kernel import Kernel
@@ -39,9 +39,7 @@ def lock_for_writing(path: Path) -> int:
     try:
         return lock_file(path)
     except BlockingIOError as error:
-        raise CollectionError(
-            f"Another process is writing to {str(path.parent)!r}. Close it there first, or open this one read-only."
-        ) from error
+        raise CollectionInUseError(path.parent) from error
     except OSError as error:
         raise CollectionError(
             f"{str(path.parent)!r} cannot be written ({error.strerror}). Open it read-only, or give write permission."

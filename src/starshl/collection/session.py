@@ -17,7 +17,7 @@ import numpy as np
 
 from .._common.threads import tiles
 from ..codes.binary import BinaryCodes
-from ..exceptions import CollectionError
+from ..exceptions import CollectionError, MissingCollectionError
 from .embedding import check_embedder_file, embedder_file
 from .folder import Kernels, discard_other_models, lock_for_writing
 from .journal import append_entry, store_receipt
@@ -129,7 +129,7 @@ class Session:
         self._writer: Store | None = None
         self._writer_lock: int | None = None
         if not (folder / DATABASE).is_file():
-            raise FileNotFoundError(f"There is no collection in {str(folder)!r}. Make one with Collection.create.")
+            raise MissingCollectionError(folder)
         try:
             self._start()
         except BaseException:

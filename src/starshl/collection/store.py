@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._common.platform import open_file, sync_content, write_at
-from ..exceptions import CollectionError, CollectionFormatError
+from ..exceptions import CollectionError, CollectionFormatError, UnknownIdError
 from .chunks import LABELS, ChunkItems, Chunks, field_column
 from .database import DEFAULT_META, FORMAT, HAS_LISTED_ID, SUM_MODULUS, Connection
 from .fields import Fields, fields_text, read_fields, values_of
@@ -311,7 +311,7 @@ class Store:
         """Return the error for an item without a row, which is damage if the chunks know the item."""
         if self.chunks.holds(item):
             return CollectionFormatError.damaged(f"it has lost the row of item {item}", self.path)
-        return KeyError(f"The id {item} is not in the collection.")
+        return UnknownIdError(item)
 
 
 def _sum_of(meta: dict[str, Any]) -> int:

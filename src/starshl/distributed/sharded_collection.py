@@ -25,6 +25,7 @@ from ..collection.search import (
     hits_without_distance,
     products_of,
 )
+from ..exceptions import UnknownIdError
 from ..index.base import check_ids
 from ..index.hybrid import ClassRule
 from ..index.items import Candidates
@@ -354,7 +355,7 @@ class ShardedCollection:
                 found = answer(MergedSearch(self._ask, asked, filters))
                 hits |= dict(zip(np.flatnonzero(here).tolist(), found, strict=True))
         if unknown := [item for place, item in enumerate(ids.tolist()) if place not in hits]:
-            raise KeyError(f"The id {unknown[0]} is in none of the collections.")
+            raise UnknownIdError(unknown[0], "in any of the collections")
         return [hits[place] for place in range(len(ids))]
 
     def _ask_one(self, folder: str, question: Callable[..., Any], *arguments: Any) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 
 from .._common.validation import check_integer
 from ..codes.binary import BinaryCodes, n_bytes
+from ..exceptions import UnknownIdError
 from ..index.base import HammingIndex, Neighbors, RadiusNeighbors, next_ids
 from ..index.memory import FlatIndex
 from .code_folder import load_codes, read_manifest
@@ -192,7 +193,7 @@ class ShardedIndex(HammingIndex):
     def _require_known(self, ids: np.ndarray) -> None:
         known = np.any([np.zeros(len(ids), bool), *self._ask(_holds, ids)], axis=0)
         if not known.all():
-            raise KeyError(f"The id {ids[~known][0]} is not in the index.")
+            raise UnknownIdError(int(ids[~known][0]), "in the index")
 
     def _ask(self, question: Callable[..., Any], *arguments: Any) -> list[Any]:
         """Return the answer of every shard, asked side by side."""

@@ -353,11 +353,6 @@ def existing_id(item: int) -> ValueError:
     )
 
 
-def unknown_id(item: int) -> KeyError:
-    """Return the error for an id that is not in an index."""
-    return KeyError(f"The id {item} is not in the index.")
-
-
 def all_different(ids: np.ndarray) -> bool:
     """Return whether no id occurs twice."""
     if len(ids) < 2 or (ids[1:] > ids[:-1]).all():

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 from .._common.validation import check_integer
 from ..codes.binary import BinaryCodes
 from ..codes.hamming import from_planes, score_penalties, to_planes
-from .base import HammingIndex, Neighbors, RadiusNeighbors, existing_id, next_ids, unknown_id
+from ..exceptions import UnknownIdError
+from .base import HammingIndex, Neighbors, RadiusNeighbors, existing_id, next_ids
 from .files import write_index_file
 from .items import Candidates, Hits, IndexItems, RunItems
 
@@ -188,7 +189,7 @@ def _check_new(items: IndexItems, ids: np.ndarray) -> None:
 def _positions_of(items: IndexItems, ids: np.ndarray) -> np.ndarray:
     positions = items.find(ids)
     if (positions < 0).any():
-        raise unknown_id(ids[positions < 0][0])
+        raise UnknownIdError(int(ids[positions < 0][0]), "in the index")
     return positions
 
 

@@ -16,7 +16,7 @@ from .._common.bundle import read_bundle, write_bundle
 from .._common.files import array_digest
 from .._version import __version__
 from ..collection.collection import Collection
-from ..exceptions import BundleFormatError, MissingExtraError
+from ..exceptions import BundleFormatError, MissingExtraError, UnknownIdError
 from ..hashers.prepared import PreparedHasher, without_steps
 from ..learning.graphs.diffusion import restore_smooth_basis, smooth_basis
 from ..learning.graphs.layout import map_items
@@ -189,7 +189,7 @@ class LessonItems:
         positions = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
         unknown = ids[self.ids[positions] != ids]
         if len(unknown):
-            raise KeyError(f"The id {unknown[0]} is not among the items of this lesson.")
+            raise UnknownIdError(int(unknown[0]), "among the items of this lesson")
         return positions
 
 

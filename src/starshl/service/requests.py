@@ -15,6 +15,7 @@ from ..collection.collection import Collection
 from ..collection.explanation import Explanation
 from ..collection.items import Item
 from ..collection.search import Hit
+from ..exceptions import UnknownIdError
 from .errors import UnknownError
 
 
@@ -126,11 +127,11 @@ def present_items(collection: Collection, ids: Sequence[int] | np.ndarray) -> li
 
 @contextmanager
 def unknown_ids() -> Iterator[None]:
-    """Raise the KeyError of an unknown id as an error of the service."""
+    """Raise the error of an unknown id as one of the service."""
     try:
         yield
-    except KeyError as error:
-        raise UnknownError(str(error.args[0])) from error
+    except UnknownIdError as error:
+        raise UnknownError(str(error)) from error
 
 
 def _present(collection: Collection, item: int) -> list[Item]:

@@ -33,7 +33,7 @@ from .common import (
     holds_pictures,
     holds_texts,
     left_out_lines,
-    opened,
+    open_collection,
     origin,
     print_answer,
 )
@@ -89,7 +89,7 @@ def add(
         raise ValueError("--replace needs --ids: without ids, no item can be replaced.")
     options = RowOptions(labels, no_labels, vectors, ids, references, split_names(drop), decimal=decimal)
     options.check()
-    with opened(folder) as collection:
+    with open_collection(folder) as collection:
         if holds_pictures(collection, inputs):
             _check_no_columns(options, text)
             summary = _add_pictures(collection, inputs, no_labels, jobs, progress, allow_duplicates)

@@ -46,36 +46,11 @@ def check_new_folder(folder: Path) -> None:
     check_output_folder(folder)
 
 
-@contextmanager
-def opened(folder: Path, *, read_only: bool = False, n_jobs: int | None = None) -> Iterator[Collection]:
-    """Open a collection; if that fails, say what to do about it on the command line."""
+def open_collection(folder: Path, *, read_only: bool = False, n_jobs: int | None = None) -> Collection:
+    """Open a collection, whose code is imported only now."""
     from ...collection.collection import Collection
-    from ...exceptions import CollectionError
 
-    try:
-        collection = Collection(folder, read_only=read_only, n_jobs=n_jobs)
-    except FileNotFoundError as error:
-        raise FileNotFoundError(
-            f"There is no collection in {str(folder)!r}. Make one with `starshl index build`."
-        ) from error
-    except CollectionError as error:
-        if not isinstance(error.__cause__, BlockingIOError):
-            raise
-        raise CollectionError(
-            f"Another process is writing to {str(folder)!r}. Try again when it is done; `search`, `verify` and "
-            "`export` work in the meantime."
-        ) from error
-    with collection:
-        yield collection
-
-
-@contextmanager
-def unknown_ids_reported() -> Iterator[None]:
-    """Raise the KeyError of an unknown id as a bad value."""
-    try:
-        yield
-    except KeyError as error:
-        raise ValueError(error.args[0]) from error
+    return Collection(folder, read_only=read_only, n_jobs=n_jobs)
 
 
 def encode_items(hasher: BaseHasher, table: Table, progress: bool | None) -> BinaryCodes:

@@ -36,10 +36,9 @@ from .common import (
     check_new_folder,
     encode_items,
     feature_columns,
-    opened,
+    open_collection,
     origin,
     print_answer,
-    unknown_ids_reported,
 )
 
 # ``starshl index declare``: metadata fields that filters find fast.
@@ -61,7 +60,7 @@ FieldArguments = Annotated[
 
 def declare(folder: Folder, fields: FieldArguments, progress: Progress = None, as_json: AsJson = False) -> None:
     """Declare metadata fields, so that filters on them are fast."""
-    with opened(folder) as collection, busy("reading metadata", progress):
+    with open_collection(folder) as collection, busy("reading metadata", progress):
         collection.declare_fields(parsed_fields(fields))
         declared = collection.fields
     text = ", ".join(f"{name} ({kind})" for name, kind in declared.items())
@@ -140,7 +139,7 @@ def label(folder: Folder, ids: ItemIds, new: NewLabel = None, clear: Clear = Fal
     """
     if (new is None) == (not clear):
         raise ValueError("Give either --set LABEL or --clear.")
-    with opened(folder) as collection, unknown_ids_reported():
+    with open_collection(folder) as collection:
         known = parsed_labels(None if new is None else [new], collection.label_kind)
         items = collection.set_labels(ids, None if known is None else known * len(ids))
     sources = [item.code_from for item in items]
@@ -181,7 +180,7 @@ Compact = Annotated[bool, typer.Option("--compact", help="Shrink the file afterw
 
 def remove(folder: Folder, ids: ItemIds, compact: Compact = False, as_json: AsJson = False) -> None:
     """Remove items by id, all of them or none."""
-    with opened(folder) as collection, unknown_ids_reported():
+    with open_collection(folder) as collection:
         collection.remove(ids)
         if compact:
             collection.compact()
@@ -202,7 +201,7 @@ def verify(folder: Folder, progress: Progress = None, as_json: AsJson = False) -
     from ...exceptions import CollectionFormatError
 
     try:
-        with opened(folder, read_only=True) as collection, busy("verifying", progress):
+        with open_collection(folder, read_only=True) as collection, busy("verifying", progress):
             answer: dict[str, Any] = {"folder": str(folder), "items": collection.verify(), "bits": collection.n_bits}
     except CollectionFormatError as error:
         if os.environ.get("STARSHL_TRACEBACK"):
@@ -224,7 +223,7 @@ def export(folder: Folder, output: Output, progress: Progress = None, as_json: A
     """
     files = folder.iterdir() if folder.is_dir() else ()
     check_output(output, files, suffixes=(".parquet", ".jsonl"))
-    with opened(folder, read_only=True) as collection, busy("writing", progress):
+    with open_collection(folder, read_only=True) as collection, busy("writing", progress):
         n_items = collection.export(output)
     text = f"{counted(n_items, 'item')} written to {output}"
     print_answer({"file": str(output), "items": n_items}, text, as_json)

@@ -11,7 +11,7 @@ import typer
 
 from ..hashers import parse_settings
 from ..options import AsJson, Decimal, Jobs, Progress, Vectors
-from .common import Folder, QueryOptions, busy, opened, unknown_ids_reported
+from .common import Folder, QueryOptions, busy, open_collection
 from .items import parsed_labels
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def search(
     }
     _refuse_with_radius(radius, nearest)
     condition = _parse_filter(where)
-    with opened(folder, read_only=True, n_jobs=jobs) as collection, unknown_ids_reported():
+    with open_collection(folder, read_only=True, n_jobs=jobs) as collection:
         X = queries.rows(collection)
         filters: dict[str, Any] = {"where": condition, "labels": parsed_labels(label, collection.label_kind)}
         with busy("searching", progress):

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..._common.words import counted
 from ...codes.binary import BinaryCodes, n_bytes
-from ...exceptions import UnsupportedOperationError
-from ..base import HammingIndex, Neighbors, RadiusNeighbors, unknown_id
+from ...exceptions import UnknownIdError, UnsupportedOperationError
+from ..base import HammingIndex, Neighbors, RadiusNeighbors
 
 #: The neighbors of one query, as (distance, id), in order.
 Ranking = list[tuple[int, int]]
@@ -106,4 +106,4 @@ def check_known(ids: list[int], known: Container[int]) -> None:
     """Raise KeyError for the first id that is not among the known ones."""
     missing = [item for item in ids if item not in known]
     if missing:
-        raise unknown_id(missing[0])
+        raise UnknownIdError(missing[0], "in the index")

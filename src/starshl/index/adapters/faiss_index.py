@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from ..._common.extras import require
 from ..._common.validation import check_integer
 from ...codes.binary import BinaryCodes, n_bytes
+from ...exceptions import UnknownIdError
 from ..base import (
     HammingIndex,
     Neighbors,
@@ -25,7 +26,6 @@ from ..base import (
     check_metric,
     existing_id,
     next_ids,
-    unknown_id,
 )
 from .database import StoredItems, items_of
 
@@ -215,5 +215,5 @@ def _positions(held: np.ndarray, ids: np.ndarray) -> np.ndarray:
     order = np.argsort(held)
     unknown = ~np.isin(ids, held)
     if unknown.any():
-        raise unknown_id(ids[unknown][0])
+        raise UnknownIdError(int(ids[unknown][0]), "in the index")
     return order[np.searchsorted(held, ids, sorter=order)]

@@ -16,6 +16,7 @@ from ...collection.collection import Collection
 from ...collection.explanation import Explanation
 from ...collection.items import Item
 from ...collection.search import Hit
+from ...exceptions import UnknownIdError
 from ...hashers.prepared import class_names, holds_clusters, inner_hasher, without_steps
 from ..errors import UnknownError
 from ..inputs import text_vectors
@@ -283,7 +284,7 @@ def _card(collection: Collection, name: str, item: Item, asked: Label | None = N
     """Return the card of one item; raise KeyError if it was removed since it was read."""
     cards = cards_of(collection, name, [item], asked=asked)
     if not cards:
-        raise KeyError(f"The id {item.id} is not in the collection.")
+        raise UnknownIdError(item.id)
     return cards[0]
 
 
@@ -308,7 +309,7 @@ def _match(workspace: Workspace, exploration: Exploration) -> Match | None:
         # If nobody has asked for it, an item that was removed since it was found is left out.
         if exploration.question.hit is None:
             return None
-        raise UnknownError(str(error.args[0])) from error
+        raise UnknownError(str(error)) from error
 
 
 def _compared(collection: Collection, exploration: Exploration, wanted: int) -> Match:
