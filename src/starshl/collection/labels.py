@@ -120,22 +120,16 @@ def label_from_text(text: str, kind: str | None) -> Label:
     """Return what somebody wrote as a label of the type that the collection has; text if that is not known."""
     if kind == "booleans":
         if text.lower() not in ("true", "false"):
-            raise ValueError(f"The label {text!r} is neither true nor false, as the labels of this collection are.")
+            raise ValueError(f"The label is {text!r}; the labels of this collection are true and false.")
         return text.lower() == "true"
     if kind == "numbers":
-        number = number_from_text(text)
-        if number is None or not _fits(number):
+        # int() would also take "1_0", and any number of digits.
+        if not re.fullmatch(r"\s*[+-]?[0-9]{1,1000}\s*", text) or not _fits(int(text)):
             raise ValueError(
-                f"The label {text!r} is not a whole number of up to 64 bits, as the labels of this collection are. "
-                "Type a number."
+                f"The label is {text!r}; the labels of this collection are whole numbers of up to 64 bits."
             )
-        return number
+        return int(text)
     return text
-
-
-def number_from_text(text: str) -> int | None:
-    """Return the whole number that a label is written as, None if it is none; int() would also take "1_0"."""
-    return int(text) if re.fullmatch(r"\s*[+-]?[0-9]{1,1000}\s*", text) else None
 
 
 def typed_label(text: str, kind: str | None, known: Sequence[Label] = ()) -> Label:

@@ -159,18 +159,14 @@ def parsed_labels(texts: list[str] | None, kind: str | None) -> list[str | int |
 
 
 def _parsed(text: str, kind: str | None) -> str | int | bool:
-    if kind == "booleans":
-        if text.lower() not in ("true", "false"):
-            raise ValueError(f"The label is {text!r}; the labels of this collection are true and false.")
-        return text.lower() == "true"
-    if kind == "text":
-        return text
-    from ...collection.labels import number_from_text
+    from ...collection.labels import label_from_text
 
-    number = number_from_text(text)
-    if number is None and kind == "numbers":
-        raise ValueError(f"The label is {text!r}; the labels of this collection are whole numbers.")
-    return text if number is None else number
+    try:
+        return label_from_text(text, kind or "numbers")
+    except ValueError:
+        if kind is not None:
+            raise
+        return text  # the first label of a collection, which decides what the others are
 
 
 # ``starshl index remove``: remove items from a collection.
