@@ -38,7 +38,7 @@ def test_fifty_labels_by_keyboard_alone_make_the_rest_right(visit, site, truth):
     assert all(truth[item] == label for item, label in given.items())
     assert shares[0] < 0.8, "two labels cannot name three kinds"
     assert shares[1] > 0.9
-    assert "50" in page.text_content(".desk .facts")
+    assert "50" in page.text_content(".labeling .facts")
 
 
 def test_undo_brings_back_what_was_and_a_reload_loses_nothing(visit, site):
@@ -109,7 +109,7 @@ def test_keys_that_are_pressed_before_an_answer_arrives_are_about_the_next_item(
     for _ in range(2):
         eventually(page, lambda: held, "an answer is sent")
         held.pop().continue_()
-    until(page, "document.querySelector('.desk .facts b').textContent === '4'")
+    until(page, "document.querySelector('.labeling .facts b').textContent === '4'")
     assert page.input_value("#label") == "sq", "what is being typed stays"
     assert page.evaluate("document.activeElement.id") == "label"
     assert page.get_attribute('#proposals [aria-selected="true"]', "data-id") == str(shown[2])
@@ -136,7 +136,7 @@ def test_two_tabs_show_the_same_lesson(visit, site):
     other.wait_for_selector(".class-name")
     assert other.text_content(".class-name") == "round"
     press(other, "1")
-    until(one, "document.querySelector('.desk .facts b').textContent === '2'")
+    until(one, "document.querySelector('.labeling .facts b').textContent === '2'")
     assert len(labels(one, site, "shared")) == 2
 
 
@@ -282,8 +282,8 @@ def test_a_preparation_can_be_canceled_and_begun_again(visit, site):
     answer = page.request.post(f"{site}/explore/idle/teach/cancel", headers={"Origin": site})
     assert answer.ok or answer.status == 409, "it was over before it could be canceled"
     page.goto(f"{site}/explore/idle/teach")
-    until(page, "document.querySelector('#proposals') || document.querySelector('.strange')")
-    if page.locator(".strange").count():
+    until(page, "document.querySelector('#proposals') || document.querySelector('.warning')")
+    if page.locator(".warning").count():
         page.click("text=Try again")
     lesson(page)
 

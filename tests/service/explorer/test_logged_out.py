@@ -71,7 +71,7 @@ def test_answers_wait_for_the_login_and_are_then_sent(page, guarded, how):
     page.keyboard.type("cro")
     log_in_elsewhere(page)
     until(page, "document.querySelector('#login-needed') === null")
-    until(page, f"document.querySelector('.desk .facts b').textContent === '{len(given) + 1}'")
+    until(page, f"document.querySelector('.labeling .facts b').textContent === '{len(given) + 1}'")
     assert page.input_value("#label") == "cro"
     assert labels(page, guarded, "album") == given | {first: "ring"}
 

@@ -12,9 +12,9 @@ WIDTH, HEIGHT = 320, 120
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Coordinates within 320 x 120: a line, the band around it, bars as (x, y, width, height), and words for it."""
+    """Coordinates within 320 x 120: a line, the band around it, bars as (x, y, width, height); and its caption."""
 
-    words: str
+    caption: str
     line: str = ""
     band: str = ""
     bars: tuple[tuple[float, float, float, float], ...] = ()
@@ -24,27 +24,27 @@ class Chart:
 
 def agreement_chart(points: Sequence[CurvePoint]) -> Chart | None:
     """Draw how often predictions agreed with the next labels, and behind it how many items each label changed."""
-    known = [(place, point) for place, point in enumerate(points) if point.agreement is not None]
+    known = [(position, point) for position, point in enumerate(points) if point.agreement is not None]
     if not known:
         return None
     step = WIDTH / max(len(points) - 1, 1)
-    line = [(place * step, _y(point.agreement or 0.0)) for place, point in known]
-    upper = [(place * step, _y(point.high if point.high is not None else 0.0)) for place, point in known]
-    lower = [(place * step, _y(point.low if point.low is not None else 0.0)) for place, point in known]
+    line = [(position * step, _y(point.agreement or 0.0)) for position, point in known]
+    upper = [(position * step, _y(point.high if point.high is not None else 0.0)) for position, point in known]
+    lower = [(position * step, _y(point.low if point.low is not None else 0.0)) for position, point in known]
     most = max(max(point.n_changed for point in points), 1)
     columns = tuple(
         (
-            round(place * step - 1.5, 1),
+            round(position * step - 1.5, 1),
             round(HEIGHT - HEIGHT * point.n_changed / most * 0.6, 1),
             3.0,
             round(HEIGHT * point.n_changed / most * 0.6, 1),
         )
-        for place, point in enumerate(points)
+        for position, point in enumerate(points)
     )
     last = known[-1][1]
     agreement = last.agreement or 0.0
-    words = f"{agreement:.0%} of the guesses matched your answers, and you are asked about the hard items."
-    return Chart(words, _path(line), _path([*upper, *reversed(lower)]) + "Z", (), columns, line[-1])
+    caption = f"{agreement:.0%} of the guesses matched your answers, and you are asked about the hard items."
+    return Chart(caption, _path(line), _path([*upper, *reversed(lower)]) + "Z", (), columns, line[-1])
 
 
 def confidence_chart(counts: Sequence[int]) -> Chart | None:
@@ -55,15 +55,26 @@ def confidence_chart(counts: Sequence[int]) -> Chart | None:
     width = WIDTH / len(counts)
     bars = tuple(
         (
-            round(place * width + 1, 1),
+            round(position * width + 1, 1),
             round(HEIGHT - HEIGHT * count / most, 1),
             round(width - 2, 1),
             round(HEIGHT * count / most, 1),
         )
-        for place, count in enumerate(counts)
+        for position, count in enumerate(counts)
     )
     sure = sum(counts[int(0.9 * len(counts)) :])
     return Chart(f"{sure:,} of {sum(counts):,} unlabeled items are at least 90% certain.", bars=bars)
+
+
+def objective_chart(values: Sequence[float]) -> Chart | None:
+    """Draw how the objective fell during a fit."""
+    if len(values) < 2 or not max(values) > min(values):
+        return None
+    low, high = min(values), max(values)
+    step = WIDTH / (len(values) - 1)
+    points = [(position * step, _y((value - low) / (high - low))) for position, value in enumerate(values)]
+    caption = f"The objective fell from {values[0]:.4g} to {values[-1]:.4g} in {len(values) - 1} steps."
+    return Chart(caption, line=_path(points), last=points[-1])
 
 
 def _y(share: float) -> float:
@@ -72,14 +83,3 @@ def _y(share: float) -> float:
 
 def _path(points: Sequence[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in points)
-
-
-def falling_chart(values: Sequence[float]) -> Chart | None:
-    """Draw an objective that falls."""
-    if len(values) < 2 or not max(values) > min(values):
-        return None
-    low, high = min(values), max(values)
-    step = WIDTH / (len(values) - 1)
-    points = [(place * step, _y((value - low) / (high - low))) for place, value in enumerate(values)]
-    words = f"The objective fell from {values[0]:.4g} to {values[-1]:.4g} in {len(values) - 1} steps."
-    return Chart(words, line=_path(points), last=points[-1])

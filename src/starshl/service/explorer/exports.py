@@ -19,7 +19,7 @@ from ..snapshots import write_archive
 from ..workspace import Workspace
 
 routes = APIRouter(include_in_schema=False)
-_SECONDS_TO_FOLLOW = 60  # until the snapshot is taken with the codes as they are
+_SECONDS_TO_REFIT = 60  # until the snapshot is taken with the codes as they are
 
 
 def _lesson(workspace: Workspace) -> Lesson:
@@ -46,7 +46,7 @@ def _collection(workspace: Workspace, path: Path) -> None:
     lesson = workspace.lesson()
     if lesson is not None:
         # Before it is this one's turn to write: the codes that follow the labels wait for their turn, too.
-        lesson.wait_for_codes(_SECONDS_TO_FOLLOW)
+        lesson.wait_for_codes(_SECONDS_TO_REFIT)
 
     def write() -> None:
         with workspace.searcher.opened() as collection, path.open("xb") as file:
@@ -84,5 +84,4 @@ async def export(file: str, collection: InCollection, service: TheService) -> Re
     except BaseException:
         await in_thread(folder.cleanup)
         raise
-    shown = f"{collection.name}-{file}"
-    return FileResponse(path, filename=shown, background=BackgroundTask(folder.cleanup))
+    return FileResponse(path, filename=f"{collection.name}-{file}", background=BackgroundTask(folder.cleanup))

@@ -16,11 +16,13 @@ from ..searcher import Searcher
 from .rendering import Card, cards_of, may_write, render
 
 routes = APIRouter(include_in_schema=False)
-_SHOWN = 14  # pictures of a collection, in one or two rows
+_N_CARDS = 14  # pictures of a collection, in one or two rows
 
 
 @dataclass(frozen=True, slots=True)
-class _Shown:
+class _Summary:
+    """A collection on the first page."""
+
     info: CollectionInfo
     cards: list[Card]
     n_labeled: int
@@ -31,15 +33,15 @@ class _Shown:
 @routes.get("/")
 async def home(request: Request, service: TheService) -> Response:
     """List the collections with a few of their items."""
-    shown = await in_thread(lambda: [_shown(searcher) for searcher in service.searchers.values()])
-    return render("home.html", request, collections=shown, version=__version__, may_write=may_write(request))
+    collections = await in_thread(lambda: [_summary(searcher) for searcher in service.searchers.values()])
+    return render("home.html", request, collections=collections, version=__version__, may_write=may_write(request))
 
 
-def _shown(searcher: Searcher) -> _Shown:
+def _summary(searcher: Searcher) -> _Summary:
     info = searcher.info()
     with searcher.opened() as collection:
         ids = collection.ids
-        chosen = ids[np.unique(np.linspace(0, len(ids) - 1, _SHOWN).astype(int))] if len(ids) else ids
-        cards = cards_of(collection, info.name, present_items(collection, chosen))
+        spread = ids[np.unique(np.linspace(0, len(ids) - 1, _N_CARDS).astype(int))] if len(ids) else ids
+        cards = cards_of(collection, info.name, present_items(collection, spread))
         counts = collection.label_counts()
-    return _Shown(info, cards, sum(counts.values()), len(counts), info.vectors is not None and info.writable)
+    return _Summary(info, cards, sum(counts.values()), len(counts), info.vectors is not None and info.writable)

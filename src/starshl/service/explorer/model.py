@@ -15,7 +15,7 @@ from ...collection.collection import Collection
 from ...hashers.prepared import class_hasher, class_names, holds_clusters, inner_hasher
 from ..http.dependencies import InCollection, TheService, in_thread
 from ..searcher import Searcher
-from .charts import falling_chart
+from .charts import objective_chart
 from .rendering import may_write, render
 
 routes = APIRouter(include_in_schema=False)
@@ -117,7 +117,7 @@ async def model(request: Request, collection: InCollection, service: TheService,
         "name": collection.name,
         "active": "model",
         "run": run,
-        "history": falling_chart(run.history),
+        "history": objective_chart(run.history),
         "quality": workspace.quality,
         "job": workspace.job("measure quality"),
         "may_write": may_write(request),
