@@ -1,4 +1,4 @@
-"""Answers of the service, and the problems among them."""
+"""What comes back from the service: an answer, a problem, or nothing; and when to send a request again."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ from typing import Any
 import httpx
 
 from .._common.warn import warn_caller
+
+_TOO_MANY_REQUESTS = 429  # refused, so nothing was done
+_MAY_HAVE_WORKED = frozenset({408, 502, 503, 504})
+_LONGEST_WAIT = 30.0  # seconds, even if the service asks for more
 
 
 class ServiceProblem(RuntimeError):
@@ -84,13 +88,6 @@ def _problem(response: httpx.Response) -> dict[str, Any]:
     return problem if isinstance(problem, dict) else {}
 
 
-# When to send a request again, and how long to wait before.
-
-_REFUSED = 429
-_MAY_HAVE_WORKED = frozenset({408, 502, 503, 504})
-_LONGEST_WAIT = 30.0  # seconds, even if the service asks for more
-
-
 @dataclass(frozen=True, slots=True)
 class Retries:
     """Up to ``attempts`` attempts, with waits that double from ``first_wait`` seconds and vary at random.
@@ -110,17 +107,17 @@ class Retries:
             return None
         wait = self.first_wait * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)
         if isinstance(outcome, httpx.Response):
-            wait = max(wait, _asked_wait(outcome))
+            wait = max(wait, _retry_after(outcome))
         return min(wait, _LONGEST_WAIT)
 
 
 def _is_worth_it(outcome: httpx.Response | httpx.TransportError, harmless: bool) -> bool:
     if isinstance(outcome, httpx.Response):
-        return outcome.status_code == _REFUSED or (harmless and outcome.status_code in _MAY_HAVE_WORKED)
+        return outcome.status_code == _TOO_MANY_REQUESTS or (harmless and outcome.status_code in _MAY_HAVE_WORKED)
     # Without a connection, nothing was sent.
     return harmless or isinstance(outcome, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)
 
 
-def _asked_wait(response: httpx.Response) -> float:
+def _retry_after(response: httpx.Response) -> float:
     text = response.headers.get("retry-after", "")
     return float(text) if text.isdigit() else 0.0

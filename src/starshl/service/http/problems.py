@@ -182,17 +182,17 @@ def _invalid(scope: Scope, error: RequestValidationError) -> Response:
 
 
 def _message(entry: Mapping[str, Any], scope: Scope) -> str:
-    return _worded(entry, known_fields(scope.get("route"), entry["loc"]))
+    return _entry_message(entry, known_fields(scope.get("route"), entry["loc"]))
 
 
 def validation_message(entry: Mapping[str, Any], names: Sequence[str]) -> str:
     """Return where an error of pydantic is and what is wrong there; ``names`` are the fields that there are."""
     where = ".".join(str(part) for part in entry["loc"])[:200]
-    message = _worded(entry, names)
+    message = _entry_message(entry, names)
     return f"{where}: {message}" if where else message
 
 
-def _worded(entry: Mapping[str, Any], names: Sequence[str]) -> str:
+def _entry_message(entry: Mapping[str, Any], names: Sequence[str]) -> str:
     if entry["type"] in ("extra_forbidden", "missing"):
         what = "there is no such field" if entry["type"] == "extra_forbidden" else "this field is required"
         return f"{what}; the fields here are {', '.join(names)}" if names else what
