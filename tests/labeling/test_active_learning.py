@@ -5,9 +5,10 @@ from starshl import NeighborGraph
 from starshl.labeling.active_learning import choose_informative, predict_labels
 from starshl.labeling.events import Answer, agreement_curve
 from starshl.labeling.items import balanced_views
-from starshl.learning.graphs.diffusion import graph_scores, leading_eigenpairs, smooth_basis
+from starshl.learning.graphs.diffusion import graph_scores
 from starshl.learning.graphs.neighbor_graph import principal_coordinates
-from starshl.learning.graphs.plain_ridge import RowsPlain, scores_from_labeled
+from starshl.learning.graphs.plain_ridge import RowsKernel, scores_from_labeled
+from starshl.learning.graphs.spectrum import leading_eigenpairs, smooth_basis
 from starshl.learning.graphs.trust import edge_agreement, graph_share
 
 
@@ -53,7 +54,7 @@ def test_where_neighbors_do_not_agree_the_labels_decide_alone():
     given = np.where(np.arange(200) < 180, labels, -1)
     graph = NeighborGraph.of_rows(rows)
     estimate = predict_labels(graph, rows, given, 2)
-    expected = scores_from_labeled(RowsPlain(rows), labeled, np.eye(2)[labels[labeled]] - 0.5)
+    expected = scores_from_labeled(RowsKernel(rows), labeled, np.eye(2)[labels[labeled]] - 0.5)
     assert graph_share(edge_agreement(graph, estimate.predicted)) == 0
     assert np.array_equal(estimate.predicted[180:], expected[180:].argmax(axis=1))
     assert estimate.confidences[180:].mean() < 0.9

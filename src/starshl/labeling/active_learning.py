@@ -11,9 +11,10 @@ from scipy.special import softmax
 
 from .._common.labels import Label
 from .._common.threads import single_threaded_blas
-from ..learning.graphs.diffusion import graph_scores, scores_without_own_label, smooth_basis
+from ..learning.graphs.diffusion import graph_scores, scores_without_own_label
 from ..learning.graphs.neighbor_graph import NeighborGraph
-from ..learning.graphs.plain_ridge import RowsPlain, keep_kernel, labeled_scores_without_own, scores_from_labeled
+from ..learning.graphs.plain_ridge import RowsKernel, labeled_scores_without_own, scores_from_labeled, share_kernel
+from ..learning.graphs.spectrum import smooth_basis
 from ..learning.graphs.trust import LabelEvidence, edge_agreement, graph_share
 from .items import N_VECTORS
 
@@ -92,8 +93,8 @@ def _scores(
     share = graph_share(edge_agreement(graph, np.where(given >= 0, given, scores.argmax(axis=1))))
     unreached = ~np.isin(graph.components, graph.components[labeled])
     if share < 1.0 or unreached.any():
-        plain = RowsPlain(coordinates)
-        keep_kernel(plain, graph)
+        plain = RowsKernel(coordinates)
+        share_kernel(plain, graph)
         by_labels = scores_from_labeled(plain, labeled, targets)
         scores = share * scores + (1.0 - share) * by_labels
         scores[unreached] = by_labels[unreached]

@@ -18,9 +18,9 @@ from .._version import __version__
 from ..collection.collection import Collection
 from ..exceptions import BundleFormatError, MissingExtraError, UnknownIdError
 from ..hashers.prepared import PreparedHasher, without_steps
-from ..learning.graphs.diffusion import restore_smooth_basis, smooth_basis
 from ..learning.graphs.layout import map_items
 from ..learning.graphs.neighbor_graph import NeighborGraph, principal_coordinates
+from ..learning.graphs.spectrum import restore_smooth_basis, smooth_basis
 
 N_COORDINATES = 50  # as in docs/few_labels.md
 N_NEIGHBORS = 7  # as in docs/few_labels.md

@@ -1,7 +1,7 @@
-"""Products, distances and principal directions whose bytes do not depend on the number of threads.
+"""Products, distances, principal directions and Cholesky factors whose bytes do not depend on the number of threads.
 
-BLAS adds in another order when it has more threads. Here rows are cut into fixed tiles, BLAS runs
-single-threaded inside a tile, and threads share out the tiles.
+BLAS adds in another order when it has more threads. Here rows are cut into fixed tiles, BLAS runs single-threaded
+inside a tile, and threads share out the tiles. Factors and their inverses are computed in place, by blocks.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from .._common.threads import run_all, single_threaded_blas, tiles
 from .._common.validation import Rows
 from ..exceptions import InputError
 
+BLOCK = 256  # rows of a block of a Cholesky factor
 _TILE_ROWS = 1024  # fixed, so that sums are the same for any number of threads
 # The covariance of sparse rows is a dense square of this size: 128 MiB.
 _LARGEST_SPARSE_COVARIANCE = 4096
@@ -253,11 +254,6 @@ def random_rotation(n: int, rng: np.random.RandomState) -> np.ndarray:
         q, r = np.linalg.qr(rng.standard_normal((n, n)))
     # QR alone is not uniform: the signs of R's diagonal belong to the draw.
     return q * np.where(np.diag(r) >= 0, 1.0, -1.0)
-
-
-# Cholesky factors and their inverses in place, by blocks.
-
-BLOCK = 256  # rows
 
 
 def blocks_of(A: np.ndarray) -> list[slice]:

@@ -8,7 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 import starshl
 from starshl import NeighborGraph, StarSHL, spread_labels
 from starshl.hashers.star.unlabeled import Guess, guess_clusters
-from starshl.learning.graphs.plain_ridge import RowsPlain
+from starshl.learning.graphs.plain_ridge import RowsKernel
 from starshl.learning.kernels import Gaussian
 
 
@@ -212,7 +212,7 @@ def test_results_do_not_depend_on_the_number_of_threads():
 def test_no_cluster_loses_more_than_half_of_its_rows_to_others():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 3))
-    guess = guess_clusters(RowsPlain(X), NeighborGraph.of_rows(X), 12, seed=0)
+    guess = guess_clusters(RowsKernel(X), NeighborGraph.of_rows(X), 12, seed=0)
     assert isinstance(guess, Guess)
     assert np.bincount(guess.index, minlength=12).min() > 0
     assert np.allclose(guess.probabilities.sum(axis=1), 1.0)

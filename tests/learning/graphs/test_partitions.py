@@ -9,7 +9,7 @@ from starshl import NeighborGraph
 from starshl._common.threads import using_threads
 from starshl.learning import cluster_graph, modularity, suggest_n_clusters
 from starshl.learning.graphs.clusters import n_coherent_clusters, weight_inside
-from starshl.learning.graphs.diffusion import leading_eigenpairs
+from starshl.learning.graphs.spectrum import leading_eigenpairs
 
 
 def planted_rows(n_clusters, n_each, spread=1.0, seed=0):

@@ -17,7 +17,7 @@ from starshl.learning.kernels import (
 from starshl.learning.kernels.banks import ColumnBank, MemoryPlan, compute_grams, make_bank
 from starshl.learning.kernels.choice import fit_kernels
 from starshl.learning.kernels.expansion import expand_mixture, expand_over_rows, kernel_values
-from starshl.learning.kernels.mixture import KernelMix, MixtureTo
+from starshl.learning.kernels.mixture import FusedKernels, KernelMixture
 from starshl.learning.kernels.vectors import median_distance
 from starshl.learning.kernels.views import balance_columns, by_columns, view_scales
 
@@ -113,7 +113,7 @@ def test_bank_holds_matrices_of_kernels_that_the_loops_do_not_know(rows):
     assert np.allclose(bank.combine(weights), np.tensordot(weights, grams, axes=1))
     some = np.arange(0, 60, 3)
     assert np.allclose(bank.combine(weights, some), np.tensordot(weights, grams, axes=1)[np.ix_(some, some)])
-    assert np.allclose(MixtureTo(kernels, weights, few)(few[:9]), np.tensordot(weights, grams, axes=1)[:9])
+    assert np.allclose(KernelMixture(kernels, weights, few)(few[:9]), np.tensordot(weights, grams, axes=1)[:9])
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -137,7 +137,7 @@ def test_kernels_of_the_same_columns_share_one_median(rows):
 
 def test_groups_keep_the_order_of_the_kernels(kernels):
     assert [group.positions for group in by_columns(kernels)] == [[0, 4], [1, 3], [2]]
-    assert all(KernelMix.covers(group.kernels) for group in by_columns(kernels))
+    assert all(FusedKernels.covers(group.kernels) for group in by_columns(kernels))
 
 
 def test_balanced_columns_give_every_view_the_same_median_distance(rows):

@@ -16,7 +16,7 @@ from starshl.learning.kernels import (
 from starshl.learning.kernels.choice import fit_kernels, resolve_kernels
 from starshl.learning.kernels.distances import DistanceCache, squared_distances, squared_norms
 from starshl.learning.kernels.expansion import expand_mixture, expand_over_rows
-from starshl.learning.kernels.mixture import KernelMix
+from starshl.learning.kernels.mixture import FusedKernels
 
 
 def problem(n_samples=300, n_support=600, n_columns=4, seed=0):
@@ -149,7 +149,7 @@ def test_kernels_that_are_zero_on_a_block_are_left_out_of_its_sums_without_a_tra
     near, far = rng.rand(600, 5).astype(np.float32), 100.0 + rng.rand(600, 5).astype(np.float32)
     kernels = [Gaussian(sigma) for sigma in (0.01, 1.0, 500.0)]
     weights, coefficients = rng.rand(2, 3), rng.randn(2, 600)
-    mix = KernelMix(kernels, np.float32)
+    mix = FusedKernels(kernels, np.float32)
     blocks = [squared_distances(near, rows, (squared_norms(near), squared_norms(rows))) for rows in (near, far)]
     assert [mix.n_negligible(block) for block in blocks] == [0, 2]
     wide = expand_over_rows(kernels[2:], near, far, weights[:, 2:], coefficients)

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 from starshl.learning.kernels import CallableKernel, Cauchy, Gaussian, NormalizedLinear, ShiftedCosine, SpectrumKernel
 from starshl.learning.kernels.landmarks import LandmarkMap
-from starshl.learning.kernels.mixture import MixtureTo
+from starshl.learning.kernels.mixture import KernelMixture
 
 KERNELS = [Gaussian(1.5), Gaussian(9.0), Cauchy(2.0), ShiftedCosine(4), NormalizedLinear()]
 WEIGHTS = np.array([0.3, 0.0, 0.25, 0.4, 0.05])
@@ -23,7 +23,7 @@ def weighted_sum(A, B):
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 2e-6), (np.float64, 1e-12)])
 def test_a_mixture_is_the_weighted_sum_of_its_kernels(dtype, tolerance):
     A, Z = rows_of(300, 1, dtype), rows_of(70, 2, dtype)
-    mixture = MixtureTo(KERNELS, WEIGHTS, Z)(A)
+    mixture = KernelMixture(KERNELS, WEIGHTS, Z)(A)
     assert mixture.dtype == dtype
     np.testing.assert_allclose(mixture, weighted_sum(A, Z), atol=tolerance)
 

@@ -18,7 +18,7 @@ from starshl.learning.kernels._fused_loops import exp_of_nonpositive
 from starshl.learning.kernels.banks import GramBank, MemoryPlan, compute_grams, make_bank
 from starshl.learning.kernels.choice import fit_kernels
 from starshl.learning.kernels.expansion import expand_over_rows
-from starshl.learning.kernels.mixture import KernelMix
+from starshl.learning.kernels.mixture import FusedKernels
 from starshl.learning.kernels.vector_bank import VectorBank
 
 LISTS = {
@@ -113,19 +113,19 @@ def test_bytes_do_not_depend_on_the_number_of_threads(rows):
 
 
 def test_only_kernels_that_the_loops_know_are_covered():
-    assert KernelMix.covers(paper_kernels())
-    assert KernelMix.covers([ShiftedCosine(4), Cauchy(1.0)])
-    assert not KernelMix.covers([Gaussian(1.0), GraphGaussian()])
+    assert FusedKernels.covers(paper_kernels())
+    assert FusedKernels.covers([ShiftedCosine(4), Cauchy(1.0)])
+    assert not FusedKernels.covers([Gaussian(1.0), GraphGaussian()])
 
 
 def test_float32_rows_of_very_different_length_keep_exact_dot_products(rows):
     X = rows.astype(np.float32)
     X[::2] *= 1000
-    assert not KernelMix.covers([NormalizedLinear()], X)
-    assert not KernelMix.covers([ShiftedCosine(4)], X)
-    assert KernelMix.covers([Cauchy(1.0)], X)
-    assert KernelMix.covers([NormalizedLinear()], X.astype(np.float64))
-    assert KernelMix.covers([Gaussian(1.0)], X)
+    assert not FusedKernels.covers([NormalizedLinear()], X)
+    assert not FusedKernels.covers([ShiftedCosine(4)], X)
+    assert FusedKernels.covers([Cauchy(1.0)], X)
+    assert FusedKernels.covers([NormalizedLinear()], X.astype(np.float64))
+    assert FusedKernels.covers([Gaussian(1.0)], X)
     weights, coefficients = np.ones((1, 1)), np.eye(1, len(X))
     cosines = expand_over_rows([NormalizedLinear()], X, X, weights, coefficients)[:, 0]
     exact = NormalizedLinear()(X.astype(np.float64), X[:1].astype(np.float64))[:, 0]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from starshl.learning.solvers.calibration import ScoreSums, fit_discriminant
+from starshl.learning.solvers.discriminant import ScoreSums, fit_discriminant
 
 
 def masked_scores(n_per_class, seed=0):

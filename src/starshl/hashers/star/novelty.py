@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..._common.threads import run_all, single_threaded_blas, tiles, using_threads
 from ..._common.validation import Rows, SamplesLike, check_number
-from ...learning.kernels.mixture import MixtureTo
+from ...learning.kernels.mixture import KernelMixture
 from ...learning.solvers.leave_one_out import leave_one_out_scores, one_hot
 from ...learning.solvers.ridge import RidgeFactor
 from .ridge_training import stratified_rows
@@ -125,7 +125,7 @@ def distances_to_support(samples: Samples, expansion: Expansion) -> tuple[np.nda
     if isinstance(samples, Precomputed):
         values = np.tensordot(weights, samples.values[:, :, expansion.support].astype(np.float64), 1)
         return values, -values
-    values = MixtureTo(expansion.kernels, weights, expansion.kept)(samples.values).astype(np.float64)
+    values = KernelMixture(expansion.kernels, weights, expansion.kept)(samples.values).astype(np.float64)
     own = weights @ samples.diagonals(expansion.kernels)
     others = weights @ type(samples)(expansion.kept).diagonals(expansion.kernels)
     return values, np.sqrt(np.maximum(own[:, None] + others - 2.0 * values, 0.0))

@@ -17,7 +17,8 @@ from ...learning.kernels.banks import Bank, GramBank, MemoryPlan, compute_grams
 from ...learning.kernels.choice import KernelsLike, fit_kernels, is_precomputed
 from ...learning.kernels.kernel import Kernel
 from ...learning.kernels.views import ViewsLike, check_views, describe_views, view_shares
-from ...learning.solvers.calibration import Calibration, fit_calibration, fit_discriminant
+from ...learning.solvers.calibration import Calibration, fit_calibration
+from ...learning.solvers.discriminant import fit_discriminant
 from ...learning.solvers.leave_one_out import Mixture, fit_mixture, leave_one_out_scores, one_hot, start_mixture
 from ...learning.solvers.ridge import RidgeFactor
 from .samples import Samples

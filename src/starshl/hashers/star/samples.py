@@ -21,7 +21,7 @@ from ..._common.threads import tiles
 from ..._common.validation import Rows, SamplesLike, check_rows
 from ...data.tables.row_source import ArrayRows, RowSource
 from ...learning.graphs.neighbor_graph import mean_kernel
-from ...learning.graphs.plain_ridge import KernelPlain, PlainKernel, RowsPlain
+from ...learning.graphs.plain_ridge import GivenKernel, PlainKernel, RowsKernel
 from ...learning.kernels.banks import Bank, GramBank, MemoryPlan, RemoteBank, make_bank
 from ...learning.kernels.distances import distinct_rows
 from ...learning.kernels.expansion import expand_grams, expand_mixture, expand_over_rows
@@ -185,7 +185,7 @@ class Samples(ABC):
         """Return the kernel by which samples are neighbors: the mean of those in their bank."""
         bank = make_bank()
         assert isinstance(bank, GramBank), "Only vectors have banks that do not hold their matrices."
-        return KernelPlain(mean_kernel(bank.grams))
+        return GivenKernel(mean_kernel(bank.grams))
 
 
 class Vectors(Samples):
@@ -222,7 +222,7 @@ class Vectors(Samples):
 
     def plain_kernel(self, kernels: Sequence[Kernel], make_bank: Callable[[], Bank | RemoteBank]) -> PlainKernel:
         """Return the Gaussian kernel by which rows are neighbors, whatever kernels their hash functions have."""
-        return RowsPlain(balance_columns(self.values, kernels))
+        return RowsKernel(balance_columns(self.values, kernels))
 
 
 class SparseVectors(Vectors):

@@ -11,7 +11,7 @@ from ..._common.words import counted
 from ...learning.graphs.clusters import cluster_graph, modularity, suggest_n_clusters
 from ...learning.graphs.label_spreading import spread_index
 from ...learning.graphs.neighbor_graph import NeighborGraph, check_graph, principal_coordinates
-from ...learning.graphs.plain_ridge import LABEL_RIDGE, LARGEST_EXACT, PlainKernel, RowsPlain, leave_one_out
+from ...learning.graphs.plain_ridge import LABEL_RIDGE, LARGEST_EXACT, PlainKernel, RowsKernel, leave_one_out
 from ...learning.graphs.trust import labels_decide
 from ...learning.kernels.distances import distinct_rows
 
@@ -72,7 +72,9 @@ def graph_of_rows(plain: PlainKernel, given: NeighborGraph | None, rows: np.ndar
     """
     if given is None:
         return (
-            NeighborGraph.of_rows(plain.rows) if isinstance(plain, RowsPlain) else NeighborGraph.of_kernel(plain.gram())
+            NeighborGraph.of_rows(plain.rows)
+            if isinstance(plain, RowsKernel)
+            else NeighborGraph.of_kernel(plain.gram())
         )
     given = check_graph(given, n_rows)
     if len(rows) == n_rows:
@@ -95,7 +97,7 @@ def guess_clusters(plain: PlainKernel, graph: NeighborGraph, n_clusters: int | N
     """Return clusters of the graph, each row then judged again by all others; None suggests how many."""
     rng = np.random.RandomState(seed)
     is_suggested = n_clusters is None
-    coordinates = principal_coordinates(plain.rows, _N_COORDINATES) if isinstance(plain, RowsPlain) else None
+    coordinates = principal_coordinates(plain.rows, _N_COORDINATES) if isinstance(plain, RowsKernel) else None
     # In a fixed order, so that the clusters do not depend on the order in which the rows came.
     order = np.arange(graph.n_rows) if coordinates is None else np.lexsort(coordinates.T)
     ordered = NeighborGraph(graph.weights[order][:, order], graph.n_neighbors)
@@ -121,7 +123,7 @@ def guess_clusters(plain: PlainKernel, graph: NeighborGraph, n_clusters: int | N
 
 def _n_distinct(plain: PlainKernel) -> int:
     """Return the number of distinct rows; samples behind a kernel count as distinct."""
-    return int(distinct_rows(plain.rows)[0].shape[0]) if isinstance(plain, RowsPlain) else plain.n_rows
+    return int(distinct_rows(plain.rows)[0].shape[0]) if isinstance(plain, RowsKernel) else plain.n_rows
 
 
 def _judged_by_others(

@@ -1,9 +1,11 @@
-"""Compiled loops: conjugate gradients on the normalized adjacency of a graph, one right-hand side at a time."""
+"""Compiled loops of graphs: nearest neighbors, conjugate gradients, k-means, moves between clusters, layouts."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
+
+_FARTHEST = 4.0  # that one repelling point of a layout moves another, in one step of size 1
 
 
 @njit(cache=True, nogil=True)
@@ -59,9 +61,6 @@ def _apply(values, columns, ends, damping, extra, trivial, vector, out):
         out[i] -= along * trivial[i]
 
 
-# Compiled loops: the nearest of many rows, from blocks of inner products.
-
-
 @njit(cache=True, nogil=True)
 def keep_nearest(products, norms, first_column, rows, values, columns):
     """Keep the columns of smallest norms[j] - 2 products[i, j] seen so far, smallest first.
@@ -96,9 +95,6 @@ def exact_distances(coordinates, rows, columns, out):
             out[i, j] = total
 
 
-# Compiled loops over rows: k-means in few dimensions, and single rows that move to a cluster of higher modularity.
-
-
 @njit(cache=True, nogil=True)
 def nearest_centers(points, centers, labels):
     """Write the nearest center of each point into ``labels``; return the sum of squared distances."""
@@ -123,7 +119,7 @@ def nearest_centers(points, centers, labels):
 
 
 @njit(cache=True, nogil=True)
-def _spread_centers(points, draws, centers):
+def _first_centers(points, draws, centers):
     """Choose points as centers by greedy k-means++: of several draws, the one that leaves the least scatter.
 
     Return how many were found: fewer than asked for if there are fewer distinct points.
@@ -179,7 +175,7 @@ def k_means_centers(points, draws, max_iter):
     least = np.inf
     for start in range(n_starts):
         centers = np.empty((n_clusters, n_features))
-        centers = centers[: _spread_centers(points, draws[start], centers)]
+        centers = centers[: _first_centers(points, draws[start], centers)]
         previous[:] = -1
         scatter = np.inf
         for _ in range(max_iter):
@@ -244,11 +240,6 @@ def move_rows(ends, columns, weights, degrees, labels, n_clusters, max_passes):
         if n_moves == n_before:
             break
     return n_moves
-
-
-# One step of a layout, for some of the points: neighbors attract, random points repel.
-
-_FARTHEST = 4.0  # that one repelling point moves another, in one step of size 1
 
 
 @njit(cache=True, nogil=True)

@@ -11,8 +11,8 @@ from ..._common.threads import run_all, single_threaded_blas
 from ..._common.validation import check_integer
 from ..linalg import unit_rows
 from ._graph_loops import k_means_centers, move_rows, nearest_centers
-from .diffusion import leading_eigenpairs
 from .neighbor_graph import NeighborGraph
+from .spectrum import leading_eigenpairs
 
 _N_EIGENPAIRS = 40  # for the powers and dampings below; more than the clusters of most data
 _EXTRA_EIGENVECTORS = range(11)  # beyond one per cluster

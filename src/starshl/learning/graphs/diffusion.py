@@ -13,10 +13,8 @@ from functools import partial
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse.linalg import ArpackNoConvergence, eigsh
 
 from ..._common.threads import run_all, single_threaded_blas
-from ..linalg import positive_peaks
 from ._graph_loops import solve_diffusion
 from .neighbor_graph import NeighborGraph
 
@@ -158,94 +156,3 @@ def scores_without_own_label(
 
 def _mean_diagonal(gram: np.ndarray) -> float:
     return float(np.trace(gram, dtype=np.float64)) / len(gram) or 1.0
-
-
-# A basis of functions that vary slowly over a neighbor graph: nearly its leading eigenvectors, at less cost.
-
-_N_PASSES = 2  # two linear systems per vector; one would leave more of what is not smooth
-_TOLERANCE_SMOOTH_BASIS = 0.03  # any smooth functions will do
-_CACHE_SMOOTH_BASIS = "smooth_basis"
-
-
-def smooth_basis(graph: NeighborGraph, n_vectors: int) -> tuple[np.ndarray, np.ndarray]:
-    r"""Return :math:`1 / (1 - .99 \theta)`, descending, and orthonormal vectors as columns, shape (n_rows, n_vectors).
-
-    Random vectors are diffused over the graph twice, :math:`Q = \mathrm{orth}(K^2 \Omega)`, and S is diagonalized on
-    their span: :math:`Q^T S Q = U \theta U^T`, vectors QU (Halko et al. 2011). Their first ones are eigenvectors of S
-    but for the trivial one; the others are mixtures of further ones, and as smooth. Two linear systems per vector: at
-    50,000 rows a tenth of the time of as many eigenvectors. The start is fixed, and the graph keeps the result.
-    """
-    n_vectors = min(n_vectors, graph.n_rows - 1)
-    kept: tuple[np.ndarray, np.ndarray] | None = graph.cache.get(_CACHE_SMOOTH_BASIS)
-    if kept is None or kept[1].shape[1] != n_vectors:
-        kept = _compute(graph, n_vectors)
-        graph.cache[_CACHE_SMOOTH_BASIS] = kept
-    return kept
-
-
-def restore_smooth_basis(graph: NeighborGraph, n_vectors: int, values: np.ndarray, vectors: np.ndarray) -> bool:
-    """Let a graph keep a basis that was stored; False if these arrays cannot be its basis."""
-    n_vectors = min(n_vectors, graph.n_rows - 1)
-    fits = values.shape == (n_vectors,) and vectors.shape == (graph.n_rows, n_vectors)
-    if not fits or values.dtype != np.float64 or vectors.dtype != np.float32:
-        return False
-    if not (np.isfinite(values).all() and np.isfinite(vectors).all()):
-        return False
-    graph.cache[_CACHE_SMOOTH_BASIS] = values, vectors
-    return True
-
-
-def _compute(graph: NeighborGraph, n_vectors: int) -> tuple[np.ndarray, np.ndarray]:
-    vectors = np.random.RandomState(0).standard_normal((graph.n_rows, n_vectors))
-    with single_threaded_blas():
-        for _ in range(_N_PASSES):
-            columns = [np.ascontiguousarray(column) for column in vectors.T]
-            vectors = np.stack(
-                run_all([partial(diffuse, graph, column, _TOLERANCE_SMOOTH_BASIS) for column in columns]), axis=1
-            )
-            vectors = np.linalg.qr(vectors)[0]
-        small = vectors.T @ (graph.normalized @ vectors)
-        values, turned = np.linalg.eigh((small + small.T) / 2)
-        basis = positive_peaks((vectors @ turned[:, ::-1]).T).T
-    return 1.0 / (1.0 - DAMPING * np.minimum(values[::-1], 1.0)), np.ascontiguousarray(basis, dtype=np.float32)
-
-
-# The leading eigenvectors of a neighbor graph: smooth coordinates in which clusters are compact.
-
-_DENSE_UP_TO = 400  # rows; ARPACK needs many more rows than eigenvectors
-_TOLERANCE_SPECTRUM = 1e-6  # relative; the partitions of 1e-3 and of machine precision are nearly the same
-_CACHE_SPECTRUM = "eigenpairs"
-
-
-def leading_eigenpairs(graph: NeighborGraph, n_pairs: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the largest eigenvalues of S, descending, and their eigenvectors as columns; the graph keeps them.
-
-    At most as many as the graph has rows. The entry of largest magnitude of each vector is positive.
-    """
-    n_pairs = min(n_pairs, graph.n_rows)
-    values, vectors = graph.cache.get(_CACHE_SPECTRUM, (np.empty(0), None))
-    if vectors is None or len(values) < n_pairs:
-        values, vectors = _compute_spectrum(graph, n_pairs)
-        graph.cache[_CACHE_SPECTRUM] = values, vectors
-    return values[:n_pairs], vectors[:, :n_pairs]
-
-
-def _compute_spectrum(graph: NeighborGraph, n_pairs: int) -> tuple[np.ndarray, np.ndarray]:
-    with single_threaded_blas():
-        if graph.n_rows <= max(_DENSE_UP_TO, 2 * n_pairs):
-            values, vectors = np.linalg.eigh(graph.normalized.toarray())
-        else:
-            values, vectors = _sparse_eigenpairs(graph, n_pairs)
-    order = np.argsort(-values, kind="stable")[:n_pairs]
-    return values[order], np.ascontiguousarray(positive_peaks(vectors[:, order].T).T)
-
-
-def _sparse_eigenpairs(graph: NeighborGraph, n_pairs: int) -> tuple[np.ndarray, np.ndarray]:
-    # Any fixed start will do, except the root of the degrees: that is an eigenvector, and the search would end there.
-    start = np.random.RandomState(0).standard_normal(graph.n_rows)
-    try:
-        return eigsh(graph.normalized, k=n_pairs, which="LA", v0=start, tol=_TOLERANCE_SPECTRUM)
-    except ArpackNoConvergence as stopped:
-        if len(stopped.eigenvalues) == 0:
-            raise
-        return stopped.eigenvalues, stopped.eigenvectors

@@ -1,4 +1,7 @@
-"""Labels of few rows spread to all: over the neighbor graph, then checked row by row with a plain kernel."""
+"""Labels of few rows spread to all: over the neighbor graph, then checked row by row with a plain kernel.
+
+If the shares of the classes are known, scores are shifted so that each class gets its share of the rows.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +21,14 @@ from .diffusion import graph_scores, scores_without_own_label
 from .neighbor_graph import NeighborGraph, check_graph, mean_kernel, read_rows
 from .plain_ridge import (
     LARGEST_EXACT,
-    KernelPlain,
+    GivenKernel,
     PlainKernel,
-    RowsPlain,
-    keep_kernel,
+    RowsKernel,
     labeled_scores_without_own,
     leave_one_out,
     sampled_scores,
     scores_from_labeled,
+    share_kernel,
     what_judges,
 )
 from .trust import (
@@ -38,84 +41,8 @@ from .trust import (
     pseudo_label_ridge,
 )
 
-# Known class shares: scores shifted per class so that each class gets its share of the rows.
-
 _N_STEPS = 200  # at most; it stops once shares are met to a thousandth
 _SHARPNESS = 8.0  # of the soft assignment, in typical leads of the best class over the second
-
-
-def check_class_shares(class_shares: Mapping[Any, float] | ArrayLike, classes: np.ndarray) -> np.ndarray:
-    """Return one positive share per class, in the order of the classes, summing to one."""
-    known = classes.tolist()
-    if isinstance(class_shares, Mapping):
-        if class_shares.keys() != set(known):
-            raise ValueError(
-                f"class_shares names the classes {sorted(class_shares, key=str)}; the labels name {known}. "
-                "Give one share for each labeled class."
-            )
-        values = np.array([class_shares[label] for label in known], dtype=np.float64)
-    else:
-        values = np.asarray(class_shares, dtype=np.float64)
-    if values.shape != (len(known),):
-        raise ValueError(
-            f"class_shares has shape {values.shape}; there are {len(known)} labeled classes, so it must be "
-            f"({len(known)},), in the order {known}, or a mapping from class to share."
-        )
-    if not np.isfinite(values).all() or np.any(values <= 0):
-        raise ValueError("class_shares has entries that are not positive numbers; every class needs a share above 0.")
-    return values / values.sum()
-
-
-def shift_to_shares(scores: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Return scores + b with one number b per class, such that classes win about their shares of the rows.
-
-    b solves mean_n softmax(T (scores_n + b)) = shares by alternate scaling (Sinkhorn), with T so large that most rows
-    belong to one class.
-
-    Examples
-    --------
-    >>> scores = np.array([[0.0, 0.1], [0.0, 0.2], [0.0, 0.3], [0.0, 0.4]])
-    >>> shift_to_shares(scores, np.array([0.5, 0.5])).argmax(axis=1).tolist()
-    [0, 0, 1, 1]
-    """
-    best_two = np.partition(scores, -2, axis=1)[:, -2:]
-    lead = float(np.median(best_two[:, 1] - best_two[:, 0]))
-    sharpness = _SHARPNESS / (lead or 1.0)
-    shift = np.zeros(scores.shape[1])
-    for _ in range(_N_STEPS):
-        values = sharpness * (scores + shift)
-        values -= values.max(axis=1, keepdims=True)
-        np.exp(values, out=values)
-        values /= values.sum(axis=1, keepdims=True)
-        step = np.log(shares / np.maximum(values.mean(axis=0), 1e-12)) / sharpness
-        shift += step
-        if np.abs(step).max() * sharpness < 1e-3:
-            break
-    return scores + (shift - shift.mean())
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """Class indices spread to all rows.
-
-    Parameters
-    ----------
-    index : array of shape (n_rows,), the class of every row; given ones are kept
-    scores : array of shape (n_rows, n_classes), what the other rows suggest for each row
-    probabilities : array of shape (n_rows, n_classes)
-    agreement : how much neighbors agree beyond chance, 1 at most
-    pseudo_ridge : ridge of pseudo-labeled rows where labeled ones have .1
-    note : one line that says what was chosen and why
-    evidence : what the given labels say about temperatures of scores; None if there was nothing to spread
-    """
-
-    index: np.ndarray
-    scores: np.ndarray
-    probabilities: np.ndarray
-    agreement: float
-    pseudo_ridge: float
-    note: str
-    evidence: LabelEvidence | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,11 +137,35 @@ def _plain_and_graph(
     if kernel is not None:
         mean = mean_kernel(kernel)
         graph = NeighborGraph.of_kernel(mean) if graph is None else check_graph(graph, len(mean))
-        return KernelPlain(mean), graph
+        return GivenKernel(mean), graph
     assert X is not None
     rows = read_rows(X)
     graph = NeighborGraph.of_rows(rows) if graph is None else check_graph(graph, rows.shape[0])
-    return RowsPlain(rows), graph
+    return RowsKernel(rows), graph
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Class indices spread to all rows.
+
+    Parameters
+    ----------
+    index : array of shape (n_rows,), the class of every row; given ones are kept
+    scores : array of shape (n_rows, n_classes), what the other rows suggest for each row
+    probabilities : array of shape (n_rows, n_classes)
+    agreement : how much neighbors agree beyond chance, 1 at most
+    pseudo_ridge : ridge of pseudo-labeled rows where labeled ones have .1
+    note : one line that says what was chosen and why
+    evidence : what the given labels say about temperatures of scores; None if there was nothing to spread
+    """
+
+    index: np.ndarray
+    scores: np.ndarray
+    probabilities: np.ndarray
+    agreement: float
+    pseudo_ridge: float
+    note: str
+    evidence: LabelEvidence | None = None
 
 
 def spread_index(
@@ -224,7 +175,7 @@ def spread_index(
     labeled = np.flatnonzero(index >= 0)
     if n_classes == 1 or len(labeled) == len(index):
         return _nothing_to_spread(index, n_classes)
-    keep_kernel(plain, graph)
+    share_kernel(plain, graph)
     targets = np.eye(n_classes)[index[labeled]] - 1.0 / n_classes
     on_graph = graph_scores(graph, labeled, targets)
     unreached = ~np.isin(graph.components, graph.components[labeled])
@@ -309,3 +260,53 @@ def _note(graph: NeighborGraph, n_labeled: int, agreement: float, ridge: float, 
     if n_unreached:
         note += f"; {n_unreached:,} rows are not connected to a label and follow the plain kernel"
     return note + what_judges(graph.n_rows, ridge)
+
+
+def check_class_shares(class_shares: Mapping[Any, float] | ArrayLike, classes: np.ndarray) -> np.ndarray:
+    """Return one positive share per class, in the order of the classes, summing to one."""
+    known = classes.tolist()
+    if isinstance(class_shares, Mapping):
+        if class_shares.keys() != set(known):
+            raise ValueError(
+                f"class_shares names the classes {sorted(class_shares, key=str)}; the labels name {known}. "
+                "Give one share for each labeled class."
+            )
+        values = np.array([class_shares[label] for label in known], dtype=np.float64)
+    else:
+        values = np.asarray(class_shares, dtype=np.float64)
+    if values.shape != (len(known),):
+        raise ValueError(
+            f"class_shares has shape {values.shape}; there are {len(known)} labeled classes, so it must be "
+            f"({len(known)},), in the order {known}, or a mapping from class to share."
+        )
+    if not np.isfinite(values).all() or np.any(values <= 0):
+        raise ValueError("class_shares has entries that are not positive numbers; every class needs a share above 0.")
+    return values / values.sum()
+
+
+def shift_to_shares(scores: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Return scores + b with one number b per class, such that classes win about their shares of the rows.
+
+    b solves mean_n softmax(T (scores_n + b)) = shares by alternate scaling (Sinkhorn), with T so large that most rows
+    belong to one class.
+
+    Examples
+    --------
+    >>> scores = np.array([[0.0, 0.1], [0.0, 0.2], [0.0, 0.3], [0.0, 0.4]])
+    >>> shift_to_shares(scores, np.array([0.5, 0.5])).argmax(axis=1).tolist()
+    [0, 0, 1, 1]
+    """
+    best_two = np.partition(scores, -2, axis=1)[:, -2:]
+    lead = float(np.median(best_two[:, 1] - best_two[:, 0]))
+    sharpness = _SHARPNESS / (lead or 1.0)
+    shift = np.zeros(scores.shape[1])
+    for _ in range(_N_STEPS):
+        values = sharpness * (scores + shift)
+        values -= values.max(axis=1, keepdims=True)
+        np.exp(values, out=values)
+        values /= values.sum(axis=1, keepdims=True)
+        step = np.log(shares / np.maximum(values.mean(axis=0), 1e-12)) / sharpness
+        shift += step
+        if np.abs(step).max() * sharpness < 1e-3:
+            break
+    return scores + (shift - shift.mean())

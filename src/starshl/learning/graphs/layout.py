@@ -1,4 +1,4 @@
-"""A map of items: points in the plane, in which the neighbors of a graph stay close."""
+"""Maps in the plane: of items, where the neighbors of a graph stay close, and of codewords, by Hamming distance."""
 
 from __future__ import annotations
 
@@ -66,13 +66,6 @@ def map_items(
     return in_unit_square(points)
 
 
-def in_unit_square(points: np.ndarray) -> np.ndarray:
-    """Return points moved and scaled, the same in both directions, so that they just fit into the unit square."""
-    low, high = points.min(axis=0), points.max(axis=0)
-    width = float((high - low).max()) or 1.0
-    return (0.5 + (points - (low + high) / 2) / width).astype(np.float32)
-
-
 def _started(start: np.ndarray, n_rows: int, seed: int) -> np.ndarray:
     """Return where points begin: within a fixed width, and no two of them at the same place."""
     places = np.asarray(start, dtype=np.float64)
@@ -83,9 +76,6 @@ def _started(start: np.ndarray, n_rows: int, seed: int) -> np.ndarray:
         )
     jitter = np.random.RandomState(seed).uniform(-_JITTER, _JITTER, places.shape)
     return _FIRST_WIDTH * (in_unit_square(places) - 0.5 + jitter)
-
-
-# A map of codewords: points in the plane whose distances are about their Hamming distances.
 
 
 def map_codewords(words: ArrayLike) -> np.ndarray:
@@ -116,3 +106,10 @@ def map_codewords(words: ArrayLike) -> np.ndarray:
     n_axes = min(2, len(singular))
     places[:, :n_axes] = (positive_peaks(left[:, :n_axes].T) * singular[:n_axes, None]).T
     return in_unit_square(places)
+
+
+def in_unit_square(points: np.ndarray) -> np.ndarray:
+    """Return points moved and scaled, the same in both directions, so that they just fit into the unit square."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    width = float((high - low).max()) or 1.0
+    return (0.5 + (points - (low + high) / 2) / width).astype(np.float32)

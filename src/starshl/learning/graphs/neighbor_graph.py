@@ -1,4 +1,8 @@
-"""NeighborGraph: every row joined to its nearest neighbors, computed once and used by every fit on the same rows."""
+"""NeighborGraph: every row joined to its nearest neighbors, computed once and used by every fit on the same rows.
+
+Neighbors are exact, and the same for any number of threads. They are looked for among principal components of the rows,
+or by the distance of a kernel.
+"""
 
 from __future__ import annotations
 
@@ -21,143 +25,16 @@ from ..kernels.kernel import check_gram
 from ..linalg import column_means, positive_peaks, principal_directions, project
 from ._graph_loops import exact_distances, keep_nearest
 
-# Coordinates in which rows are neighbors: centered, reduced to the leading principal directions.
-
+_KIND = "NeighborGraph"
+_LEAST_SIGMA = 0.1  # of the median: identical rows have sigma 0, and a much smaller floor makes islands of them
+_LEAST_WEIGHT = 1e-12  # below, an edge is rounding: a far outlier has no neighbors
 _LARGEST_COVARIANCE = 2048  # features; sparse rows with more of them take subspace iteration
 _SPARE_DIRECTIONS = 14  # beyond those asked for, so that the last of them converge too
 _N_ITERATIONS = 12  # of subspace iteration, each with a pass over the rows
-
-
-def principal_coordinates(X: Rows, n_components: int) -> np.ndarray:
-    """Return centered rows in float64, reduced to at most ``n_components`` principal directions, longest row 1.
-
-    Rows with no more features than that are only centered. Sparse rows are never made dense. Weights of a neighbor
-    graph do not depend on the unit, so the length 1 only keeps numbers in range.
-    """
-    largest = float(abs(X).max()) if X.shape[1] else 0.0
-    if largest > 0 and not 1e-12 < largest < 1e12:  # squares of such entries could leave the range of their type
-        X = X / X.dtype.type(largest)
-    if X.shape[1] > n_components:
-        directions = _directions(X, n_components)
-        coordinates = project(X, directions, -(directions @ column_means(X))).astype(np.float64)
-    else:
-        coordinates = np.asarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=np.float64)
-    coordinates = coordinates - coordinates.mean(axis=0)
-    longest = float(np.sqrt(np.einsum("ij,ij->i", coordinates, coordinates).max(initial=0.0)))
-    return np.ascontiguousarray(coordinates / (longest or 1.0))
-
-
-def _directions(X: Rows, n_components: int) -> np.ndarray:
-    if issparse(X) and X.shape[1] > _LARGEST_COVARIANCE:
-        return _sparse_directions(X, n_components)
-    directions = principal_directions(X, n_components)[0]
-    # Equal rows differ in no direction; along any one, they stay at the same place.
-    return directions if len(directions) else np.eye(1, X.shape[1])
-
-
-def _sparse_directions(X: csr_array, n_components: int) -> np.ndarray:
-    """Return the leading eigenvectors of the covariance of sparse rows as rows, by subspace iteration.
-
-    The start is a fixed random subspace of the features, so that the order of the rows does not matter.
-    """
-    rows, means = X.astype(np.float64), column_means(X)
-    n_tried = min(n_components + _SPARE_DIRECTIONS, *X.shape)
-    basis = np.random.RandomState(0).standard_normal((X.shape[1], n_tried))
-    with single_threaded_blas():
-        for _ in range(_N_ITERATIONS):
-            basis = np.linalg.qr(_times_scatter(rows, means, basis))[0]
-        small = basis.T @ _times_scatter(rows, means, basis)
-        _, vectors = np.linalg.eigh((small + small.T) / 2)
-        return positive_peaks((basis @ vectors[:, ::-1][:, :n_components]).T)
-
-
-def _times_scatter(rows: csr_array, means: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    """Return (X - 1 m')' (X - 1 m') times the basis."""
-    projected = rows @ basis - means @ basis
-    return rows.T @ projected - np.outer(means, projected.sum(axis=0))
-
-
-# The nearest neighbors of every row among all others: exact, in blocks, the same for any number of threads.
-
 # Fixed, because BLAS sums depend on the shape of their blocks.
 _TILE_ROWS, _TILE_COLUMNS = 512, 4096
 _SPARE = 9  # candidates beyond the neighbors asked for, so that float32 rarely has to be doubted
 _ROUNDINGS = 16  # of a float32 product of 50 entries, in units of its largest term; measured below 4
-
-
-def nearest_neighbors(coordinates: np.ndarray, n_neighbors: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return squared distances and indices of the nearest other rows, nearest first, (n_rows, n_neighbors) each.
-
-    Candidates come from float32 products and are ranked by float64 differences; a row whose last neighbor is not
-    clearly nearer than all rows that are no candidates is done again in float64. Equal distances go to the lower index.
-    The coordinates should be centered and of moderate size. O(n_rows^2 n_axes) time, O(n_rows) memory.
-    """
-    n_rows = len(coordinates)
-    n_kept = min(n_neighbors + _SPARE, n_rows - 1)
-    coarse = coordinates.astype(np.float32)
-    norms = np.einsum("ij,ij->i", coarse, coarse)
-    fine_norms = np.einsum("ij,ij->i", coordinates, coordinates)
-    doubt = _ROUNDINGS * np.finfo(np.float32).eps * (fine_norms + fine_norms.max())
-
-    def of(tile: slice) -> tuple[np.ndarray, np.ndarray]:
-        rows = np.arange(tile.start, tile.stop)
-        values, candidates = _candidates(coarse, norms, rows, n_kept)
-        distances, neighbors = _ranked(coordinates, rows, candidates, n_neighbors)
-        if n_kept < n_rows - 1:
-            doubtful = distances[:, -1] > values[:, -1] + fine_norms[rows] - doubt[rows]
-            if doubtful.any():
-                _, candidates = _candidates(coordinates, fine_norms, rows[doubtful], n_kept)
-                again = _ranked(coordinates, rows[doubtful], candidates, n_neighbors)
-                distances[doubtful], neighbors[doubtful] = again
-        return distances, neighbors
-
-    with single_threaded_blas():
-        return _stacked(run_all([partial(of, tile) for tile in tiles(n_rows, _TILE_ROWS)]))
-
-
-def nearest_by_kernel(kernel: np.ndarray, n_neighbors: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the same for the distance of a kernel, d^2 = K_ii + K_jj - 2 K_ij."""
-    diagonal = np.ascontiguousarray(np.diagonal(kernel))
-
-    def of(tile: slice) -> tuple[np.ndarray, np.ndarray]:
-        rows = np.arange(tile.start, tile.stop)
-        values = np.full((len(rows), n_neighbors), np.inf)
-        neighbors = np.zeros((len(rows), n_neighbors), dtype=np.int64)
-        keep_nearest(np.ascontiguousarray(kernel[tile]), diagonal, 0, rows, values, neighbors)
-        return np.maximum(values + diagonal[tile, None], 0.0), neighbors
-
-    return _stacked(run_all([partial(of, tile) for tile in tiles(len(kernel), _TILE_ROWS)]))
-
-
-def _candidates(
-    coordinates: np.ndarray, norms: np.ndarray, rows: np.ndarray, n_kept: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ``n_kept`` smallest |b|^2 - 2 a'b of each row a, and the rows b that they belong to."""
-    own = coordinates[rows]
-    values = np.full((len(rows), n_kept), np.inf, dtype=coordinates.dtype)
-    columns = np.zeros((len(rows), n_kept), dtype=np.int64)
-    for block in tiles(len(coordinates), _TILE_COLUMNS):
-        keep_nearest(own @ coordinates[block].T, norms[block], block.start, rows, values, columns)
-    return values, columns
-
-
-def _ranked(
-    coordinates: np.ndarray, rows: np.ndarray, candidates: np.ndarray, n_neighbors: int
-) -> tuple[np.ndarray, np.ndarray]:
-    candidates = np.sort(candidates, axis=1)
-    distances = np.empty(candidates.shape)
-    exact_distances(coordinates, rows, candidates, distances)
-    order = np.argsort(distances, axis=1, kind="stable")[:, :n_neighbors]
-    return np.take_along_axis(distances, order, axis=1), np.take_along_axis(candidates, order, axis=1)
-
-
-def _stacked(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
-
-
-_KIND = "NeighborGraph"
-_LEAST_SIGMA = 0.1  # of the median: identical rows have sigma 0, and a much smaller floor makes islands of them
-_LEAST_WEIGHT = 1e-12  # below, an edge is rounding: a far outlier has no neighbors
 
 
 class NeighborGraph:
@@ -378,3 +255,122 @@ def _checked_weights(arrays: dict[str, np.ndarray]) -> csr_array | None:
     weights = csr_array((values, columns, ends), shape=(n_rows, n_rows))
     is_canonical = weights.has_canonical_format and not weights.diagonal().any()
     return weights if is_canonical and (weights != weights.T).nnz == 0 else None
+
+
+def principal_coordinates(X: Rows, n_components: int) -> np.ndarray:
+    """Return centered rows in float64, reduced to at most ``n_components`` principal directions, longest row 1.
+
+    Rows with no more features than that are only centered. Sparse rows are never made dense. Weights of a neighbor
+    graph do not depend on the unit, so the length 1 only keeps numbers in range.
+    """
+    largest = float(abs(X).max()) if X.shape[1] else 0.0
+    if largest > 0 and not 1e-12 < largest < 1e12:  # squares of such entries could leave the range of their type
+        X = X / X.dtype.type(largest)
+    if X.shape[1] > n_components:
+        directions = _directions(X, n_components)
+        coordinates = project(X, directions, -(directions @ column_means(X))).astype(np.float64)
+    else:
+        coordinates = np.asarray(X if isinstance(X, np.ndarray) else X.toarray(), dtype=np.float64)
+    coordinates = coordinates - coordinates.mean(axis=0)
+    longest = float(np.sqrt(np.einsum("ij,ij->i", coordinates, coordinates).max(initial=0.0)))
+    return np.ascontiguousarray(coordinates / (longest or 1.0))
+
+
+def _directions(X: Rows, n_components: int) -> np.ndarray:
+    if issparse(X) and X.shape[1] > _LARGEST_COVARIANCE:
+        return _sparse_directions(X, n_components)
+    directions = principal_directions(X, n_components)[0]
+    # Equal rows differ in no direction; along any one, they stay at the same place.
+    return directions if len(directions) else np.eye(1, X.shape[1])
+
+
+def _sparse_directions(X: csr_array, n_components: int) -> np.ndarray:
+    """Return the leading eigenvectors of the covariance of sparse rows as rows, by subspace iteration.
+
+    The start is a fixed random subspace of the features, so that the order of the rows does not matter.
+    """
+    rows, means = X.astype(np.float64), column_means(X)
+    n_tried = min(n_components + _SPARE_DIRECTIONS, *X.shape)
+    basis = np.random.RandomState(0).standard_normal((X.shape[1], n_tried))
+    with single_threaded_blas():
+        for _ in range(_N_ITERATIONS):
+            basis = np.linalg.qr(_times_scatter(rows, means, basis))[0]
+        small = basis.T @ _times_scatter(rows, means, basis)
+        _, vectors = np.linalg.eigh((small + small.T) / 2)
+        return positive_peaks((basis @ vectors[:, ::-1][:, :n_components]).T)
+
+
+def _times_scatter(rows: csr_array, means: np.ndarray, basis: np.ndarray) -> np.ndarray:
+    """Return (X - 1 m')' (X - 1 m') times the basis."""
+    projected = rows @ basis - means @ basis
+    return rows.T @ projected - np.outer(means, projected.sum(axis=0))
+
+
+def nearest_neighbors(coordinates: np.ndarray, n_neighbors: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return squared distances and indices of the nearest other rows, nearest first, (n_rows, n_neighbors) each.
+
+    Candidates come from float32 products and are ranked by float64 differences; a row whose last neighbor is not
+    clearly nearer than all rows that are no candidates is done again in float64. Equal distances go to the lower index.
+    The coordinates should be centered and of moderate size. O(n_rows^2 n_axes) time, O(n_rows) memory.
+    """
+    n_rows = len(coordinates)
+    n_kept = min(n_neighbors + _SPARE, n_rows - 1)
+    coarse = coordinates.astype(np.float32)
+    norms = np.einsum("ij,ij->i", coarse, coarse)
+    fine_norms = np.einsum("ij,ij->i", coordinates, coordinates)
+    doubt = _ROUNDINGS * np.finfo(np.float32).eps * (fine_norms + fine_norms.max())
+
+    def of(tile: slice) -> tuple[np.ndarray, np.ndarray]:
+        rows = np.arange(tile.start, tile.stop)
+        values, candidates = _candidates(coarse, norms, rows, n_kept)
+        distances, neighbors = _ranked(coordinates, rows, candidates, n_neighbors)
+        if n_kept < n_rows - 1:
+            doubtful = distances[:, -1] > values[:, -1] + fine_norms[rows] - doubt[rows]
+            if doubtful.any():
+                _, candidates = _candidates(coordinates, fine_norms, rows[doubtful], n_kept)
+                again = _ranked(coordinates, rows[doubtful], candidates, n_neighbors)
+                distances[doubtful], neighbors[doubtful] = again
+        return distances, neighbors
+
+    with single_threaded_blas():
+        return _stacked(run_all([partial(of, tile) for tile in tiles(n_rows, _TILE_ROWS)]))
+
+
+def _candidates(
+    coordinates: np.ndarray, norms: np.ndarray, rows: np.ndarray, n_kept: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ``n_kept`` smallest |b|^2 - 2 a'b of each row a, and the rows b that they belong to."""
+    own = coordinates[rows]
+    values = np.full((len(rows), n_kept), np.inf, dtype=coordinates.dtype)
+    columns = np.zeros((len(rows), n_kept), dtype=np.int64)
+    for block in tiles(len(coordinates), _TILE_COLUMNS):
+        keep_nearest(own @ coordinates[block].T, norms[block], block.start, rows, values, columns)
+    return values, columns
+
+
+def _ranked(
+    coordinates: np.ndarray, rows: np.ndarray, candidates: np.ndarray, n_neighbors: int
+) -> tuple[np.ndarray, np.ndarray]:
+    candidates = np.sort(candidates, axis=1)
+    distances = np.empty(candidates.shape)
+    exact_distances(coordinates, rows, candidates, distances)
+    order = np.argsort(distances, axis=1, kind="stable")[:, :n_neighbors]
+    return np.take_along_axis(distances, order, axis=1), np.take_along_axis(candidates, order, axis=1)
+
+
+def nearest_by_kernel(kernel: np.ndarray, n_neighbors: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return what :func:`nearest_neighbors` does, for the distance of a kernel, d^2 = K_ii + K_jj - 2 K_ij."""
+    diagonal = np.ascontiguousarray(np.diagonal(kernel))
+
+    def of(tile: slice) -> tuple[np.ndarray, np.ndarray]:
+        rows = np.arange(tile.start, tile.stop)
+        values = np.full((len(rows), n_neighbors), np.inf)
+        neighbors = np.zeros((len(rows), n_neighbors), dtype=np.int64)
+        keep_nearest(np.ascontiguousarray(kernel[tile]), diagonal, 0, rows, values, neighbors)
+        return np.maximum(values + diagonal[tile, None], 0.0), neighbors
+
+    return _stacked(run_all([partial(of, tile) for tile in tiles(len(kernel), _TILE_ROWS)]))
+
+
+def _stacked(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])

@@ -3,7 +3,8 @@ r"""Ridge regression with a plain kernel on labeled and pseudo-labeled rows: wha
 .. math:: A = (M + D)^{-1}, \qquad h = H - (A H) / \mathrm{diag}(A)
 
 with the kernel M, targets H = one-hot - 1 / n_classes, and D = .1 on labeled rows and a larger ridge on pseudo-labeled
-ones: the larger, the less they are trusted, and at infinity this is ridge regression on the labeled rows alone.
+ones: the larger, the less they are trusted, and at infinity this is ridge regression on the labeled rows alone. Where
+rows are too many for one matrix, a sample of them judges all others.
 """
 
 from __future__ import annotations
@@ -26,9 +27,14 @@ from .neighbor_graph import NeighborGraph
 LABEL_RIDGE = 0.1  # of a given label; a spread one gets 1 where the graph is trusted, and more where it is not
 _FACTOR = 0.5  # bandwidth in median distances; what it gives with this ridge is in docs/defaults.md, "Few labels"
 _FLOAT64_UP_TO = 4096  # rows; above, float32 halves memory and time and changes scores by less than 1e-3
-_MOST_UPDATED = 0.25  # share of labeled rows up to which updating a kept inverse is cheaper than a new one
+_MOST_UPDATED = 0.25  # share of labeled rows up to which updating a cached inverse is cheaper than a new one
 # Tests replace it, so that few labels are treated as many.
 MOST_LABELED = 3000  # rows of a ridge regression on labeled rows alone
+LARGEST_EXACT = 10_000  # rows, above which a sample judges all others; the inverse takes 0.4 GB and half a minute
+_SAMPLE = 5_000  # rows: half of that, for an eighth of the time
+# Ridge up to which the graph then decides alone: a sample of pseudo-labels knows less than all of them.
+_GRAPH_ALONE = 2.3
+_TILE_ROWS = 2048  # 41 or 82 MB of kernel values per thread
 _CACHE = "plain_inverse"
 _KERNEL_CACHE = "plain_kernel"
 
@@ -52,7 +58,7 @@ class PlainKernel(ABC):
         """What tells this kernel from those of other rows."""
 
 
-class RowsPlain(PlainKernel):
+class RowsKernel(PlainKernel):
     """The Gaussian kernel of rows, of half their median distance."""
 
     def __init__(self, rows: Rows):
@@ -80,7 +86,7 @@ class RowsPlain(PlainKernel):
         return array_digest({name: getattr(self.rows, name) for name in ("data", "indices", "indptr")})
 
 
-class KernelPlain(PlainKernel):
+class GivenKernel(PlainKernel):
     """A kernel matrix that was given."""
 
     def __init__(self, kernel: np.ndarray):
@@ -98,12 +104,12 @@ class KernelPlain(PlainKernel):
         return array_digest({"kernel": self.kernel})
 
 
-def keep_kernel(plain: PlainKernel, graph: NeighborGraph) -> None:
+def share_kernel(plain: PlainKernel, graph: NeighborGraph) -> None:
     """Let rows share one fitted kernel over all calls with their graph: its median distance takes most of a second."""
-    if not isinstance(plain, RowsPlain):
+    if not isinstance(plain, RowsKernel):
         return
-    kept_key, kernel = graph.cache.get(_KERNEL_CACHE, (None, None))
-    if kept_key == plain.key:
+    cached_key, kernel = graph.cache.get(_KERNEL_CACHE, (None, None))
+    if cached_key == plain.key:
         plain.kernel = kernel
     else:
         graph.cache[_KERNEL_CACHE] = plain.key, plain.kernel
@@ -145,8 +151,8 @@ def leave_one_out(
 ) -> np.ndarray:
     """Return the scores that each row gets from a fit without it, shape (n_rows, n_classes).
 
-    The inverse for no labels, (M + pseudo_ridge I)^-1, is kept on the graph. Labels change few entries of D and so
-    enter by Woodbury's formula: with B the columns of the kept inverse A0 at the labeled rows and
+    The inverse for no labels, (M + pseudo_ridge I)^-1, is cached on the graph. Labels change few entries of D and so
+    enter by Woodbury's formula: with B the columns of the cached inverse A0 at the labeled rows and
     C = I / (pseudo_ridge - .1) - B_l, A = A0 + B C^-1 B'.
     """
     with single_threaded_blas():
@@ -156,7 +162,7 @@ def leave_one_out(
             inverse = inverse_with_ridge(plain.gram(), ridge)
             dual, diagonal = inverse @ targets.astype(inverse.dtype), inverse.diagonal()
             return targets - dual / diagonal[:, None]
-        inverse = _kept_inverse(plain, graph, pseudo_ridge)
+        inverse = _cached_inverse(plain, graph, pseudo_ridge)
         columns = inverse[:, labeled].astype(np.float64)
         core = -columns[labeled]
         core[np.diag_indices_from(core)] += 1.0 / (pseudo_ridge - LABEL_RIDGE)
@@ -167,11 +173,11 @@ def leave_one_out(
         return targets - dual / diagonal[:, None]
 
 
-def _kept_inverse(plain: PlainKernel, graph: NeighborGraph, pseudo_ridge: float) -> np.ndarray:
-    """Return (M + pseudo_ridge I)^-1, of which the graph keeps the latest."""
+def _cached_inverse(plain: PlainKernel, graph: NeighborGraph, pseudo_ridge: float) -> np.ndarray:
+    """Return (M + pseudo_ridge I)^-1, of which the graph caches the latest."""
     key = plain.key, pseudo_ridge
-    kept_key, inverse = graph.cache.get(_CACHE, (None, None))
-    if inverse is None or kept_key != key:
+    cached_key, inverse = graph.cache.get(_CACHE, (None, None))
+    if inverse is None or cached_key != key:
         graph.cache.pop(_CACHE, None)  # two of them may not fit into memory
         inverse = inverse_with_ridge(plain.gram(), np.full(plain.n_rows, pseudo_ridge))
         graph.cache[_CACHE] = key, inverse
@@ -185,14 +191,6 @@ def inverse_with_ridge(gram: np.ndarray, ridge: np.ndarray) -> np.ndarray:
     return inverse_of_kernel(matrix)
 
 
-# The plain kernel on more rows than fit into one matrix: a sample of them judges all others.
-
-LARGEST_EXACT = 10_000  # rows; the inverse takes 0.4 GB and half a minute
-_SAMPLE = 5_000  # half of that, for an eighth of the time
-_TRUSTED = 2.3  # ridge up to which the graph decides alone: a sample of pseudo-labels knows less than all of them
-_TILE_ROWS = 2048  # 41 or 82 MB of kernel values per thread
-
-
 def sampled_scores(
     plain: PlainKernel, labeled: np.ndarray, targets: np.ndarray, ridge: float, on_graph: np.ndarray
 ) -> np.ndarray:
@@ -200,7 +198,7 @@ def sampled_scores(
 
     The sample holds all labeled rows, up to its size. Its own rows are scored without themselves.
     """
-    if ridge <= _TRUSTED:
+    if ridge <= _GRAPH_ALONE:
         return on_graph
     rng = np.random.RandomState(0)
     some = labeled if len(labeled) <= _SAMPLE else np.sort(rng.choice(labeled, _SAMPLE, replace=False))
@@ -225,5 +223,5 @@ def what_judges(n_rows: int, ridge: float) -> str:
     """Return what a note adds about who judges the rows: nothing if all others do."""
     if n_rows <= LARGEST_EXACT:
         return ""
-    judge = "the graph alone decides" if ridge <= _TRUSTED else f"a sample of {_SAMPLE:,} rows judges the others"
+    judge = "the graph alone decides" if ridge <= _GRAPH_ALONE else f"a sample of {_SAMPLE:,} rows judges the others"
     return f"; with more than {LARGEST_EXACT:,} rows {judge}"

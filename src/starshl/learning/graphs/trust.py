@@ -15,12 +15,12 @@ from .neighbor_graph import NeighborGraph
 # from the best. Measured on 17 data sets with 1, 5 and 20 labels per class.
 _AGREEMENTS = (0.60, 0.78)
 _SHARE_AGREEMENTS = (0.25, 0.40)  # lower, where nothing learns from spread labels: see graph_share
-_RIDGES = (30.0, 12.8, 5.5, 2.3, 1.0)  # equal ratios; few values, so that a kept inverse serves the next labels too
+_RIDGES = (30.0, 12.8, 5.5, 2.3, 1.0)  # equal ratios; few values, so that a cached inverse serves the next labels too
 # Standard errors by which the labels alone must be ahead before trust falls, and at which none is left.
 _PREFERENCES = (0.5, 2.0)
 _IMAGINED = 4  # labels that one side finds and the other does not, two for each: few real ones must not decide
 _ROUNDING = 1e-6  # of losses, to which their least values are found
-_TRUSTED = 10.0  # ridge below which pseudo-labels decide more than the labels do
+_TRUSTED_BELOW = 10.0  # ridge of pseudo-labels below which pseudo-labels decide more than the labels do
 # Temperatures of softmax(T scores) that fit best for graph scores: 25 with one label per class, 12 with many.
 _FEW_LABELS_TEMPERATURE, _MANY_LABELS_TEMPERATURE = 25.0, 12.0
 _PLAIN_TEMPERATURE = 6.0  # that of scores of the plain kernel
@@ -127,7 +127,7 @@ def describe_trust(pseudo_ridge: float) -> str:
 
 def is_trusted(pseudo_ridge: float) -> bool:
     """Tell whether pseudo-labels decide more than the labels do."""
-    return pseudo_ridge < _TRUSTED
+    return pseudo_ridge < _TRUSTED_BELOW
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,11 @@
-"""Compiled loop: squared distances from inner products."""
+"""Compiled loops: squared distances from inner products, in square tiles, and between close pairs of rows only."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
+
+_COLUMNS_AT_ONCE = 16
 
 
 @njit(cache=True, nogil=True)
@@ -39,11 +41,6 @@ def _squared_distance(a, b):
         gap = np.float64(a[d]) - np.float64(b[d])
         squared += gap * gap
     return squared
-
-
-# Compiled loops: reading from a table that is kept in square tiles, and from a sparse table of close pairs of rows.
-
-_COLUMNS_AT_ONCE = 16
 
 
 @njit(inline="always")

@@ -21,8 +21,8 @@ import numpy as np
 from numba import njit, types
 from numba.extending import overload
 
-# Compiled exponentials of numbers that are not positive, written so that the compiler can vectorize them.
-
+_STRETCH = 384  # columns
+_BAND = 64  # rows whose sums stay in the cache until they are written out
 # Adding and subtracting 1.5 * 2^(mantissa bits) rounds to the nearest integer.
 _ROUND32, _ROUND64 = np.float32(1.5 * 2**23), 1.5 * 2.0**52
 _PER_LOG2 = 1.4426950408889634
@@ -34,7 +34,7 @@ _TAYLOR32 = tuple(np.float32(1.0 / np.prod(np.arange(1.0, n + 1.0))) for n in ra
 
 
 def exp_of_nonpositive(x):
-    """Return exp(x) for x <= 0; below the smallest normal number it is flushed to about that number."""
+    """Return exp(x) for x <= 0 such that loops can be vectorized; below the smallest normal number, about that one."""
     return np.exp(x)
 
 
@@ -79,10 +79,6 @@ def _exp64(x):
 @overload(exp_of_nonpositive, inline="always")
 def _choose_precision(x):
     return (lambda x: _exp32(x)) if x == types.float32 else (lambda x: _exp64(x))
-
-
-_STRETCH = 384  # columns
-_BAND = 64  # rows whose sums stay in the cache until they are written out
 
 
 @njit(cache=True, nogil=True)

@@ -73,7 +73,7 @@ def kmeans_centers(
     Random starting rows would leave dense regions crowded with centers and others without any. A center that is
     nearest to no row stays where it is. O(max_iter n_samples n_centers n_features).
     """
-    centers = _spread_rows(X, n_centers, rng)
+    centers = _starting_rows(X, n_centers, rng)
     owners = None
     for _ in range(max_iter):
         nearest = nearest_rows(X, centers, 1)[:, 0]
@@ -88,7 +88,7 @@ def kmeans_centers(
     return centers
 
 
-def _spread_rows(X: np.ndarray, n_rows: int, rng: np.random.RandomState) -> np.ndarray:
+def _starting_rows(X: np.ndarray, n_rows: int, rng: np.random.RandomState) -> np.ndarray:
     """Return rows of X that k-means++ picks, from a random sample where there are many."""
     n_candidates = _SEED_ROWS_PER_CENTER * n_rows
     if len(X) > n_candidates:

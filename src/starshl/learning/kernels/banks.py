@@ -1,4 +1,7 @@
-"""Kernel banks: the kernels of a fit between all its rows, stored, computed from distances, or held elsewhere."""
+"""Kernel banks: the kernels of a fit between all its rows, stored, computed from distances, or held elsewhere.
+
+Every bank has the methods of :class:`GramBank`; :func:`make_bank` returns the one that suits kernels and memory.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,16 @@ from ..._common.validation import Rows
 from ..scratch import Scratch
 from .distances import DistanceTiles, PairTable
 from .kernel import Kernel, check_gram, checked_block, is_built_in
-from .mixture import KernelMix
+from .mixture import FusedKernels
 from .vector_bank import VectorBank
 from .vectors import VectorKernel
 from .views import by_columns, reads_columns
 
+#: Parts of an expansion begin at multiples of this, which is one of the tiles of all banks: parts change no byte.
+PART_ROWS = 1536
 _TILE_ROWS = 512  # fixed, because BLAS sums depend on the shape of their blocks
+_KERNEL_SHARE = 0.75  # of the free memory
+_TABLE_SHARE = 0.65  # of that, for what is stored all the time; the rest is for the matrices of active rows
 
 
 class GramBank:
@@ -74,7 +81,7 @@ class GramBank:
         """Return K_m @ c for every kernel and every row c of coefficients, (n, n_kernels, n_rows), in float64.
 
         ``accuracy`` is for banks that can be faster where less will do. ``part`` asks for some of the rows: it begins
-        and, unless at the last row, ends at a multiple of :data:`starshl.learning.kernels.PART_ROWS`.
+        and, unless at the last row, ends at a multiple of :data:`PART_ROWS`.
         """
         begin, end = (0, self.n_rows) if part is None else (part.start, part.stop)
         columns = np.ascontiguousarray(np.asarray(coefficients, dtype=np.float64).T)
@@ -116,7 +123,7 @@ def compute_grams(kernels: Sequence[Kernel], samples: np.ndarray, n_jobs: int | 
 
 
 class ColumnBank:
-    """The kernels between all training rows; see :class:`starshl.learning.kernels.GramBank` for what solvers ask of it.
+    """A bank of kernels that read columns: one bank for each set of columns, with the methods of :class:`GramBank`.
 
     Parameters
     ----------
@@ -162,12 +169,8 @@ class ColumnBank:
         return expansions
 
 
-# Which bank serves a set of kernels, and how much memory it may take.
-
 Bank: TypeAlias = GramBank | VectorBank | ColumnBank
 """What evaluates the kernels of a fit between its rows."""
-_KERNEL_SHARE = 0.75  # of the free memory
-_TABLE_SHARE = 0.65  # of that, for what is stored all the time; the rest is for the matrices of active rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,8 +217,8 @@ def _make_bank(kernels: Sequence[Kernel], samples: np.ndarray, plan: MemoryPlan)
         samples = samples.astype(np.float64)
     budget = plan.budget
     scratch = _scratch(budget, plan)
-    if KernelMix.covers(kernels):
-        if not KernelMix.covers(kernels, samples):
+    if FusedKernels.covers(kernels):
+        if not FusedKernels.covers(kernels, samples):
             samples = samples.astype(np.float64)
         fits = DistanceTiles.stored_bytes(samples.shape[0], samples.dtype.itemsize) <= _TABLE_SHARE * budget
         return VectorBank(kernels, samples, plan.n_jobs, scratch, stores_distances=fits and plan.stores_distances)
@@ -240,11 +243,8 @@ def _require_grams(samples: np.ndarray, n_kernels: int, budget: float) -> None:
         )
 
 
-PART_ROWS = 1536  # a multiple of the tiles of all banks, so that parts change no byte
-
-
 class RemoteBank:
-    """The kernels between all training rows; see :class:`starshl.learning.kernels.GramBank` for what solvers ask of it.
+    """A bank that an engine holds elsewhere, with the methods of :class:`GramBank`.
 
     Parameters
     ----------

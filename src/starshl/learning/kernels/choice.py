@@ -23,8 +23,8 @@ from .vectors import (
 )
 from .views import OnColumns, by_columns, reads_columns
 
-KernelWord: TypeAlias = Literal["scaled", "rich", "paper", "graph", "precomputed"]
-KernelsLike: TypeAlias = KernelWord | Kernel | KernelFunction | Sequence[Kernel | KernelFunction]
+KernelPreset: TypeAlias = Literal["scaled", "rich", "paper", "graph", "precomputed"]
+KernelsLike: TypeAlias = KernelPreset | Kernel | KernelFunction | Sequence[Kernel | KernelFunction]
 """What users pass as kernels: a word, one kernel, or a list; functions count as kernels."""
 BUILT_IN_KERNELS = {
     kernel.__name__: kernel
@@ -105,7 +105,7 @@ def resolve_kernels(kernels: KernelsLike) -> list[Kernel]:
             "In Python, this can also be a list of Kernel objects.",
             parameter="kernels",
             value=kernels,
-            words=", ".join(map(repr, get_args(KernelWord))),
+            words=", ".join(map(repr, get_args(KernelPreset))),
         )
     if isinstance(kernels, Kernel) or callable(kernels):
         kernels = [kernels]

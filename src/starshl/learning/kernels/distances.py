@@ -1,4 +1,7 @@
-"""Squared distances between rows: of two blocks, of all training rows in tiles, cached, and sparse for close pairs."""
+"""Squared distances between rows: of two blocks, of all training rows in tiles, cached, and sparse for close pairs.
+
+Equal rows are at distance zero, whatever rounding says; and a distance is the same number wherever it is computed.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +27,14 @@ from ._distance_loops import (
     tile_number,
     turn_into_distances,
 )
+
+TILE = 384  # rows of a block of DistanceTiles; fixed, because BLAS sums depend on the shape of their blocks
+# Below this share of |a|^2 + |b|^2 a squared distance has lost its digits to cancellation.
+_CANCELLATION = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
+_PAIRS_AT_ONCE = 256  # pairs of rows that are subtracted; a dense block, if one side is dense
+_CACHE_SHARE = 0.75  # of the result cache, which distances may take
+_NOT_CACHED = -1
+_ROWS_PER_TASK = 256  # of a sparse product: enough work to be worth handing out
 
 
 def as_floats(rows: ArrayLike | Rows) -> Rows:
@@ -77,11 +88,6 @@ def _sortable_bytes(rows: np.ndarray) -> np.ndarray:
     return bits.view(np.dtype((np.void, rows.shape[1] * bits.itemsize))).ravel()
 
 
-# Below this share of |a|^2 + |b|^2 a squared distance has lost its digits to cancellation.
-_CANCELLATION = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
-_PAIRS_AT_ONCE = 256  # pairs of rows that are subtracted; a dense block, if one side is dense
-
-
 class PairTable:
     """Inner products and squared distances between two blocks of rows, each computed at most once."""
 
@@ -131,9 +137,6 @@ def _recompute(distances: np.ndarray, first: np.ndarray, second: np.ndarray, A: 
     """Sum the squared differences of some pairs of rows directly, so that equal rows have distance zero."""
     for piece in tiles(len(first), _PAIRS_AT_ONCE):
         distances[first[piece], second[piece]] = squared_norms(A[first[piece]] - B[second[piece]])
-
-
-TILE = 384  # rows; fixed, because BLAS sums depend on the shape of their blocks
 
 
 class DistanceTiles:
@@ -228,16 +231,12 @@ def _is_block(rows: np.ndarray, block: slice) -> bool:
     return len(rows) == block.stop - block.start and rows[0] == block.start and rows[-1] == block.stop - 1
 
 
-_LARGEST_SHARE = 0.75  # of the result cache
-_NOT_CACHED = -1
-
-
 class DistanceCache:
     """Distances between whole tiles of samples and whole pieces of support rows.
 
     BLAS rounds the same way wherever a row is in a product of two matrices of the same shapes, so distances from here
     are the same bytes as those of a tile and a piece that are multiplied anew. Products of other shapes, at the end of
-    the samples and of the support, may be rounded differently: they are not kept.
+    the samples and of the support, may be rounded differently: they are not cached.
 
     Parameters
     ----------
@@ -245,7 +244,7 @@ class DistanceCache:
     tile, piece : int
         Samples and support rows of one product.
     max_bytes : int
-        No more distances are kept than that.
+        No more distances are cached than that.
     """
 
     def __init__(self, samples: np.ndarray, tile: int, piece: int, max_bytes: float):
@@ -263,12 +262,12 @@ class DistanceCache:
         """Return the cache of these samples; None where results are not cached, or if there is nothing to cache."""
         if sparse.issparse(samples) or sparse.issparse(support):
             return None  # rows are found by their bytes, which sparse ones do not have
-        max_bytes = _LARGEST_SHARE * cache_size()
+        max_bytes = _CACHE_SHARE * cache_size()
         whole_bytes = len(samples) // tile * tile * piece * samples.itemsize
         if len(support) < piece or not 0 < whole_bytes <= max_bytes:
             return None
         make = partial(cls, samples, tile, piece, max_bytes)
-        return cached("kept distances", (samples, tile, piece), make, lambda kept: kept.n_bytes, always=True)
+        return cached("distances", (samples, tile, piece), make, lambda cache: cache.n_bytes, always=True)
 
     @property
     def n_bytes(self) -> int:
@@ -276,7 +275,7 @@ class DistanceCache:
         return sum(piece.nbytes for piece in self.pieces)
 
     def find(self, support: np.ndarray) -> np.ndarray:
-        """Return where the distances to each support row are kept, computed if they are not; -1 without room."""
+        """Return the column of each support row, whose distances are computed if need be; -1 where there is no room."""
         keys = [row.tobytes() for row in np.ascontiguousarray(support)]
         unknown = [number for number, key in enumerate(keys) if key not in self._columns]
         room = (self.max_pieces - len(self.pieces)) * self.piece
@@ -289,42 +288,43 @@ class DistanceCache:
         return np.array([self._columns.get(key, _NOT_CACHED) for key in keys], dtype=np.int64)
 
     def _add(self, rows: np.ndarray) -> None:
-        """Keep one more piece; if there are too few rows, it is filled up with zeros."""
+        """Add one more piece; if there are too few rows, it is filled up with zeros."""
         start = time.perf_counter()
         whole = np.zeros((self.piece, rows.shape[1]), dtype=self.samples.dtype)
         whole[: len(rows)] = rows
         norms = squared_norms(whole)
-        kept = np.empty((len(self.blocks), self.tile, self.piece), dtype=self.samples.dtype)
+        distances = np.empty((len(self.blocks), self.tile, self.piece), dtype=self.samples.dtype)
 
         def fill(number: int) -> None:
             block = self.blocks[number]
-            kept[number] = squared_distances(self.samples[block], whole, (self.norms[block], norms))
+            distances[number] = squared_distances(self.samples[block], whole, (self.norms[block], norms))
 
         with single_threaded_blas():
             run_all([partial(fill, number) for number in range(len(self.blocks))])
-        self.pieces.append(kept)
+        self.pieces.append(distances)
         self.seconds_per_row = (time.perf_counter() - start) / self.piece
 
-    def between(self, block: slice, places: np.ndarray) -> np.ndarray | None:
-        """Return the distances between a tile of samples and a piece of support rows; None if they are not kept."""
-        is_whole = block.stop - block.start == self.tile and len(places) == self.piece
-        if not is_whole or (places == _NOT_CACHED).any():
+    def between(self, block: slice, found: np.ndarray) -> np.ndarray | None:
+        """Return the distances between a tile of samples and a piece of support rows, given what :meth:`find` returned.
+
+        None if they are not cached.
+        """
+        is_whole = block.stop - block.start == self.tile and len(found) == self.piece
+        if not is_whole or (found == _NOT_CACHED).any():
             return None
         out = np.empty((self.tile, self.piece), dtype=self.samples.dtype)
-        numbers, offsets = np.divmod(places, self.piece)
+        numbers, offsets = np.divmod(found, self.piece)
         for number in np.unique(numbers):
             columns = np.flatnonzero(numbers == number)
             pick_columns(self.pieces[number][block.start // self.tile], offsets[columns], columns, out)
         return out
 
 
-# Narrow Gaussians as sparse matrices: nearly identities, they are zero but for the few pairs of close rows.
-
-_ROWS_PER_TASK = 256  # enough work to be worth handing out
-
-
 class ClosePairs:
-    """Gaussians of the given rates, each cut off where rate * squared distance reaches ``cutoff``."""
+    """Narrow Gaussians as sparse matrices: nearly identities, they are zero but for the few pairs of close rows.
+
+    Gaussians have the given ``rates``, and are zero where rate * squared distance reaches ``cutoff``.
+    """
 
     def __init__(self, distances: DistanceTiles, rates: np.ndarray, cutoff: float, n_jobs: int | None = None):
         self.n_jobs = n_jobs

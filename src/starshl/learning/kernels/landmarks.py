@@ -13,7 +13,7 @@ from ..._common.threads import run_all, single_threaded_blas, tiles
 from ..._common.validation import Rows
 from ..linalg import clear_above_diagonal, factor_in_place, invert_in_place
 from .kernel import Kernel
-from .mixture import MixtureTo
+from .mixture import KernelMixture
 
 _TILE = 256  # rows whose features one thread computes at a time
 _BAND = 1024  # features that are computed together
@@ -33,7 +33,7 @@ class LandmarkMap:
 
     Parameters
     ----------
-    kernels, weights, landmarks : see :class:`MixtureTo`
+    kernels, weights, landmarks : see :class:`KernelMixture`
     precision : float32 or float64, that of the features; kernels are evaluated in that of the rows
     n_jobs : number of threads
     """
@@ -47,7 +47,7 @@ class LandmarkMap:
         precision: DTypeLike = np.float32,
         n_jobs: int | None = None,
     ):
-        self.mixture = MixtureTo(kernels, weights, landmarks)
+        self.mixture = KernelMixture(kernels, weights, landmarks)
         self.n_features = self.mixture.n_landmarks
         self.precision = np.dtype(precision)
         self.n_jobs = n_jobs
@@ -83,12 +83,12 @@ class LandmarkMap:
             return self.whitening.T @ coefficients
 
 
-def _gram(mixture: MixtureTo, n_jobs: int | None) -> np.ndarray:
+def _gram(mixture: KernelMixture, n_jobs: int | None) -> np.ndarray:
     """Return the mixture between the landmarks in float64."""
     landmarks = mixture.landmarks
     if landmarks.dtype.kind == "f":
         landmarks = landmarks.astype(np.float64, copy=False)
-        mixture = MixtureTo(mixture.kernels, mixture.weights, landmarks)
+        mixture = KernelMixture(mixture.kernels, mixture.weights, landmarks)
     gram = np.empty((mixture.n_landmarks, mixture.n_landmarks))
 
     def fill(rows: slice) -> None:
@@ -99,7 +99,7 @@ def _gram(mixture: MixtureTo, n_jobs: int | None) -> np.ndarray:
     return gram
 
 
-def _inverse_factor(mixture: MixtureTo, jitter: float, n_jobs: int | None) -> np.ndarray:
+def _inverse_factor(mixture: KernelMixture, jitter: float, n_jobs: int | None) -> np.ndarray:
     """Return L^-1, with zeros above its diagonal, of the Cholesky factor L of the landmarks' kernel matrix."""
     while jitter < _LARGEST_JITTER:
         factor = _gram(mixture, n_jobs)

@@ -1,4 +1,8 @@
-"""KernelMix: a list of kernels on vectors, evaluated together from squared distances by compiled loops."""
+"""Kernel mixtures: weighted sums of kernels, evaluated together from squared distances by compiled loops.
+
+:class:`FusedKernels` is a list of kernels in the form that the loops want, and :class:`KernelMixture` a weighted sum of
+them between any rows and fixed ones.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +29,7 @@ _OF_DOT_PRODUCTS = (NormalizedLinear, NormalizedPolynomial, ShiftedCosine)
 _FLOAT32_NORM_RATIO = 100.0  # of the longest row to the shortest, up to which float32 has digits enough
 # A Gaussian of e^-cutoff or less is no different from zero beside a diagonal of one.
 _CUTOFF = {np.dtype(np.float32): 23.0, np.dtype(np.float64): 46.0}
+_PIECE = 512  # fixed rows that others meet in one pass of the compiled loops
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,7 @@ class RowScales:
         return RowScales(self.norms[rows], np.ascontiguousarray(self.scales[:, rows]))
 
 
-class KernelMix:
+class FusedKernels:
     """A list of kernels, and weighted sums of them, in the form that the compiled loops want."""
 
     def __init__(self, kernels: Sequence[Kernel], dtype: np.dtype):
@@ -76,7 +81,7 @@ class KernelMix:
         if not all(type(kernel) in _OF_DISTANCES + _OF_DOT_PRODUCTS for kernel in kernels):
             return False
         is_narrow = any(block.dtype == np.float32 for block in blocks)
-        return not is_narrow or not KernelMix.needs_float64(kernels, *map(squared_norms, blocks))
+        return not is_narrow or not FusedKernels.needs_float64(kernels, *map(squared_norms, blocks))
 
     @staticmethod
     def needs_float64(kernels: Sequence[Kernel], *norms: np.ndarray) -> bool:
@@ -167,10 +172,7 @@ def _squarings(rates: list[float]) -> np.ndarray:
     return steps
 
 
-_PIECE = 512  # fixed rows that others meet in one pass of the compiled loops
-
-
-class MixtureTo:
+class KernelMixture:
     r"""The kernel mixture :math:`k_\theta(x, z) = \sum_m \theta_m k_m(x, z)` between any rows and fixed ones.
 
     What the compiled loops need to know of the fixed rows is computed once.
@@ -188,11 +190,11 @@ class MixtureTo:
         self.weights = np.asarray(weights, dtype=np.float64)[used]
         self.landmarks = landmarks
         self.n_landmarks = landmarks.shape[0]
-        self._parts: list[tuple[ColumnGroup, MixtureTo]] = []
+        self._parts: list[tuple[ColumnGroup, KernelMixture]] = []
         if reads_columns(self.kernels):
             groups = by_columns(self.kernels)
-            self._parts = [(g, MixtureTo(g.kernels, self.weights[g.positions], g.read(landmarks))) for g in groups]
-        self._norms = squared_norms(landmarks) if KernelMix.covers(self.kernels) else None
+            self._parts = [(g, KernelMixture(g.kernels, self.weights[g.positions], g.read(landmarks))) for g in groups]
+        self._norms = squared_norms(landmarks) if FusedKernels.covers(self.kernels) else None
         self._compiled: dict[np.dtype, _CompiledMixture] = {}
 
     def __call__(self, rows: Rows) -> np.ndarray:
@@ -214,7 +216,7 @@ class MixtureTo:
             yield slice(0, self.n_landmarks), self._one_by_one(rows)
             return
         norms, dtype = squared_norms(rows), _precision(rows)
-        if dtype == np.float32 and KernelMix.needs_float64(self.kernels, norms, self._norms):
+        if dtype == np.float32 and FusedKernels.needs_float64(self.kernels, norms, self._norms):
             dtype = np.dtype(np.float64)
         if dtype not in self._compiled:  # two threads may both compute it, with the same result
             self._compiled[dtype] = _CompiledMixture(self, self._norms, dtype)
@@ -252,19 +254,19 @@ class MixtureTo:
 class _CompiledMixture:
     """The same by compiled loops, in one precision."""
 
-    def __init__(self, mixture: MixtureTo, norms: np.ndarray, dtype: np.dtype):
+    def __init__(self, mixture: KernelMixture, norms: np.ndarray, dtype: np.dtype):
         self.landmarks = mixture.landmarks.astype(dtype, copy=False)
         self.norms = norms
-        self.mix = KernelMix(mixture.kernels, dtype)
-        self.weighted = self.mix.weighted(mixture.weights)
-        self.scales = self.mix.scales(self.landmarks, norms)
+        self.fused = FusedKernels(mixture.kernels, dtype)
+        self.weighted = self.fused.weighted(mixture.weights)
+        self.scales = self.fused.scales(self.landmarks, norms)
 
     def pieces(self, rows: Rows, norms: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        rows = rows.astype(self.mix.dtype, copy=False)
-        scales = self.mix.scales(rows, norms)
+        rows = rows.astype(self.fused.dtype, copy=False)
+        scales = self.fused.scales(rows, norms)
         for piece in tiles(self.landmarks.shape[0], _PIECE):
             squared = squared_distances(rows, self.landmarks[piece], (norms, self.norms[piece]))
-            yield piece, self.mix.sum_between(squared, scales, self.scales.take(piece), self.weighted)
+            yield piece, self.fused.sum_between(squared, scales, self.scales.take(piece), self.weighted)
 
 
 def _precision(rows: Rows) -> np.dtype:

@@ -18,14 +18,14 @@ from ..scratch import Scratch
 from ._fused_loops import add_forms
 from .distances import TILE, ClosePairs, DistanceTiles
 from .kernel import Kernel
-from .mixture import KernelMix, RowScales
+from .mixture import FusedKernels, RowScales
 
 _SPARSE_SHARE = 0.01  # of entries that are not negligible, up to which a Gaussian is stored as a sparse matrix
 _SHARE_ROWS = 512  # from which that share is estimated
 
 
 class VectorBank:
-    """Kernels between all training rows; see :class:`starshl.learning.kernels.GramBank` for what solvers ask of it."""
+    """Kernels between all training rows, with the methods of :class:`starshl.learning.kernels.banks.GramBank`."""
 
     def __init__(
         self,
@@ -42,20 +42,20 @@ class VectorBank:
         self.n_jobs = n_jobs
         self.scratch = scratch or Scratch()
         self.distances = DistanceTiles(rows, n_jobs, stored=stores_distances)
-        everything = KernelMix(kernels, rows.dtype)
+        everything = FusedKernels(kernels, rows.dtype)
         self.narrow = self._narrow_kernels(everything)
         self.wide = [m for m in range(self.n_kernels) if m not in self.narrow]
-        self.mix = KernelMix([kernels[m] for m in self.wide], rows.dtype)
-        self.scales = self.mix.scales(rows)
+        self.fused = FusedKernels([kernels[m] for m in self.wide], rows.dtype)
+        self.scales = self.fused.scales(rows)
         rates = everything.rates[[everything.gaussians.index(m) for m in self.narrow]]
         self.close = ClosePairs(self.distances, rates, float(everything.cutoff), n_jobs)
 
-    def _narrow_kernels(self, mix: KernelMix) -> list[int]:
+    def _narrow_kernels(self, fused: FusedKernels) -> list[int]:
         """Return the Gaussians that are zero on nearly all pairs of rows."""
         sample = np.unique(np.linspace(0, self.n_rows - 1, min(_SHARE_ROWS, self.n_rows)).astype(np.int64))
         squared = self.distances.between(sample, sample)
-        shares = [np.mean(rate * squared < mix.cutoff) - 1.0 / len(sample) for rate in mix.rates]
-        return [m for m, share in zip(mix.gaussians, shares, strict=True) if share <= _SPARSE_SHARE]
+        shares = [np.mean(rate * squared < fused.cutoff) - 1.0 / len(sample) for rate in fused.rates]
+        return [m for m, share in zip(fused.gaussians, shares, strict=True) if share <= _SPARSE_SHARE]
 
     def combine(self, weights: np.ndarray, rows: np.ndarray | None = None, out: np.ndarray | None = None) -> np.ndarray:
         """Return sum_m weights[m] K_m over all rows, or over the rows given in rising order.
@@ -64,10 +64,10 @@ class VectorBank:
         """
         n_rows = self.n_rows if rows is None else len(rows)
         combined = np.empty((n_rows, n_rows), dtype=self.dtype) if out is None else out
-        weighted = self.mix.weighted(weights[self.wide])
+        weighted = self.fused.weighted(weights[self.wide])
 
         def write(squared: np.ndarray, scales: tuple[RowScales, RowScales], first: slice, second: slice) -> None:
-            self.mix.add_up(squared, *scales, weighted, first.start, second.start, combined)
+            self.fused.add_up(squared, *scales, weighted, first.start, second.start, combined)
 
         self._visit_tiles(write, rows)
         self.close.add_to(combined, weights[self.narrow], np.arange(self.n_rows) if rows is None else rows)
@@ -75,10 +75,10 @@ class VectorBank:
 
     def add_to(self, matrix: np.ndarray, weights: np.ndarray, rows: np.ndarray | None = None) -> None:
         """Add what :meth:`combine` returns to a matrix, tile by tile."""
-        weighted = self.mix.weighted(weights[self.wide])
+        weighted = self.fused.weighted(weights[self.wide])
 
         def add(squared: np.ndarray, scales: tuple[RowScales, RowScales], first: slice, second: slice) -> None:
-            values = self.mix.sum_between(squared, *scales, weighted)
+            values = self.fused.sum_between(squared, *scales, weighted)
             matrix[first, second] += values
             if first != second:
                 matrix[second, first] += values.T
@@ -118,10 +118,10 @@ class VectorBank:
                 first, second = rows[piece], rows[other]
                 squared = self.distances.between(first, second)
                 values = _shaped(buffer, (len(self.wide), *squared.shape))
-                self.mix.evaluate(squared, self.scales.take(first), self.scales.take(second), values)
+                self.fused.evaluate(squared, self.scales.take(first), self.scales.take(second), values)
                 twice = 1.0 if piece == other else 2.0
                 add_forms(values, twice * coefficients[first], coefficients[second], wide_forms)
-        forms[[self.wide[m] for m in self.mix.order]] = wide_forms
+        forms[[self.wide[m] for m in self.fused.order]] = wide_forms
         return np.maximum(forms, 0.0)
 
     def expand(self, coefficients: np.ndarray, accuracy: float = 0.0, part: slice | None = None) -> np.ndarray:
@@ -133,11 +133,11 @@ class VectorBank:
         columns = np.ascontiguousarray(np.asarray(coefficients, dtype=np.float64).T)
         expansions = np.empty((self.n_kernels, part.stop - part.start, columns.shape[1]))
         expansions[self.narrow] = self.close.multiply(columns, part)
-        expansions[[self.wide[m] for m in self.mix.order]] = self._expand_wide(columns, accuracy, part)
+        expansions[[self.wide[m] for m in self.fused.order]] = self._expand_wide(columns, accuracy, part)
         return expansions.transpose(2, 0, 1)
 
     def _expand_wide(self, columns: np.ndarray, accuracy: float, part: slice) -> np.ndarray:
-        """Return the products of the kernels that are not sparse, in the order of the mix."""
+        """Return the products of the kernels that are not sparse, in the order of ``fused``."""
         shape = len(self.wide), part.stop - part.start, columns.shape[1]
         sums = np.zeros(shape, dtype=self._precision(columns, accuracy))
         if len(self.wide) == 0:
@@ -180,15 +180,15 @@ class _Buffers:
 
     def __init__(self, bank: VectorBank, sums: np.ndarray):
         n_kernels, _, n_columns = sums.shape
-        self.mix = bank.mix
+        self.fused = bank.fused
         self.values = np.empty(n_kernels * TILE * TILE, dtype=bank.dtype)
         self.precise = self.values if sums.dtype == bank.dtype else np.empty(len(self.values), dtype=sums.dtype)
         self.products = np.empty(n_kernels * TILE * n_columns, dtype=sums.dtype)
 
     def evaluate(self, squared: np.ndarray, rows: RowScales, columns: RowScales) -> np.ndarray:
-        shape = self.mix.n_kernels, *squared.shape
+        shape = self.fused.n_kernels, *squared.shape
         values, precise = _shaped(self.values, shape), _shaped(self.precise, shape)
-        self.mix.evaluate(squared, rows, columns, values)
+        self.fused.evaluate(squared, rows, columns, values)
         if self.precise is not self.values:
             precise[:] = values
         return precise

@@ -15,6 +15,11 @@ from .distances import as_floats
 from .kernel import Kernel, KernelSamples
 from .vectors import median_distance
 
+Columns: TypeAlias = slice | Sequence[int] | Sequence[str] | ArrayLike
+"""What users pass as the columns of a view: a slice, their numbers, or their names if X is a table with names."""
+ViewsLike: TypeAlias = Mapping[str, Columns]
+"""What users pass as views: the columns of each view by its name."""
+
 
 @dataclass(frozen=True, eq=False)
 class OnColumns(Kernel):
@@ -191,12 +196,6 @@ def view_scales(kernels: Sequence[Kernel], weights: np.ndarray, rows: np.ndarray
         share = float(weights[group.positions].sum()) / float(weights.sum() or 1.0)
         squared[columns] += np.square(scales) * max(share, 0.0) / median_distance(group.read(rows)) ** 2
     return np.sqrt(squared)
-
-
-Columns: TypeAlias = slice | Sequence[int] | Sequence[str] | ArrayLike
-"""What users pass as the columns of a view: a slice, their numbers, or their names if X is a table with names."""
-ViewsLike: TypeAlias = Mapping[str, Columns]
-"""What users pass as views: the columns of each view by its name."""
 
 
 def check_views(views: Any) -> None:

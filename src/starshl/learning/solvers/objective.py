@@ -1,9 +1,13 @@
-r"""The objective of *SHL, term by term: the only place where the paper's Eqs. 1, 2 and 6 are written down.
+r"""The objective of *SHL (paper Eqs. 1, 2 and 6), and the steps that lower it in closed form (Eqs. 3, 16 and 17).
 
 .. math:: J = C \sum_n c_n \sum_b [1 - \mu_{a_n, b} f_b(x_n)]_+ + \tfrac12 \sum_b \sum_m \|w_{b,m}\|^2 / \theta_{b,m}
 
 The first sum is the surrogate (Eq. 2) of the distortion (Eq. 1); with the second one it is the objective of all bits
 (Eq. 6). A margin is a codeword bit times a score.
+
+Of the blocks that a descent minimizes in turn, three need no solver: unlabeled rows join the nearest codeword
+(:func:`reassign`, Eq. 3), the weights of a bit's kernels follow from norms (:func:`kernel_weights`, Eq. 16), and a bit
+of each codeword takes the sign of the smaller hinge loss (:func:`update_column`, Eq. 17).
 """
 
 from __future__ import annotations
@@ -11,6 +15,11 @@ from __future__ import annotations
 import numpy as np
 
 from ...codes.binary import BinaryCodes
+
+UNWEIGHTED_ABOVE = 1e3  # p of the kernel weights' p-norm that is treated as infinity: all weights are one
+_FLOOR_BELOW_NORM = 1.05  # p below which weights have a floor
+_WEIGHT_FLOOR = 1e-8  # of weights whose largest is near 1: less than float32 rounds
+_IMPROVEMENT_TOL = 1e-12  # a smaller gain of a row is rounding
 
 
 def hinge(margins: np.ndarray) -> np.ndarray:
@@ -68,11 +77,6 @@ def box(labels: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.where(labels > 0, 0.0, -upper), np.where(labels > 0, upper, 0.0)
 
 
-# The assignment step (paper Eq. 3): unlabeled rows join the nearest codeword.
-
-_IMPROVEMENT_TOL = 1e-12  # a smaller gain is rounding
-
-
 def nearest_codewords(scores: np.ndarray, codewords: np.ndarray) -> np.ndarray:
     """Return the index of each row's nearest codeword: by Hamming distance, ties by hinge, then by index."""
     hamming = hamming_distances(scores, codewords)
@@ -123,13 +127,6 @@ def reassign(
     return n_moved
 
 
-# The kernel-weight step of one bit (paper Eq. 16), in closed form.
-
-UNWEIGHTED_ABOVE = 1e3  # norms beyond this are treated as infinity: all weights are one
-_FLOOR_BELOW_NORM = 1.05  # norms p below this have a floor of the weights
-_WEIGHT_FLOOR = 1e-8  # of weights whose largest is near 1: less than float32 rounds
-
-
 def kernel_weights(squared_norms: np.ndarray, p: float, current: np.ndarray) -> np.ndarray:
     r"""Return the kernel weights of one bit, given the squared norm of each kernel's weight vector.
 
@@ -150,9 +147,6 @@ def kernel_weights(squared_norms: np.ndarray, p: float, current: np.ndarray) -> 
         weights = np.maximum(weights, _WEIGHT_FLOOR)
         weights /= np.linalg.norm(weights, ord=p)
     return weights
-
-
-# The codeword step of one bit (paper Eq. 17): each codeword takes the sign with the smaller hinge loss, if it may.
 
 
 def hinge_sums(

@@ -10,22 +10,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ._svm_loops import violation_of
 from .objective import bit_objective, box, kernel_weights, penalty, squared_norms
-from .problem import KernelBank, State, SvmSolver
+from .problem import KernelBank, Problem, State, SvmSolver
 from .svm import DualSolution
 
-if TYPE_CHECKING:
-    from .problem import Problem
-
-
-# One SVM on some of the rows: where it starts, which rows are active, and what to try when that was not enough.
-
 SMALLEST_TOL = 1e-8  # of an SVM; below it rounding decides, not the solver
+_MAX_ROUNDS = 30  # of solving, each with more active rows or a tighter tolerance
+_ROUNDING_SLACK = 1e-12  # relative
+# The last pass must end with weights and coefficients that belong together; in float32 that may cost a rounding error.
+_LAST_PASS_SLACK = 1e-7
+_SMALL_WEIGHT_CHANGE = 0.01  # of kernel weights; below it there is next to nothing left to gain
+_EXPANSION_ERROR = 0.05  # of an expansion, as a share of the SVM tolerance
 # What follows trades the size of an SVM for how often it is solved; the last pass holds for all rows whatever these are
 # (docs/speed.md).
 _ACTIVE_BEYOND_MARGIN = 0.05  # rows up to this far outside the margin are active
@@ -34,105 +33,6 @@ SAMPLE_ABOVE_ROWS = 1500  # up to this many rows, all are active at all times
 MIN_JOINING_LIMIT = 4000  # rows that may become active in one step, even if few are
 SAMPLE_SIZES = (750, 4000)  # smallest and largest sample on which the first kernel weights are learned
 _MAX_WEIGHT_STEPS = 6  # of the kernel weights on a sample, which are only a start for those on all rows
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """One bit that needs a function costing at most ``allowed``: a start, the rows to look at and how exactly."""
-
-    bit: int
-    labels: np.ndarray
-    start: np.ndarray
-    weights: np.ndarray
-    active: np.ndarray
-    tol: float
-    allowed: float
-
-
-def active_rows(coefficients: np.ndarray, margins: np.ndarray) -> np.ndarray:
-    """Mark the rows with a coefficient and those inside the margin or near it; if these are many, evenly spaced ones.
-
-    The worst ones alone would not do: a function fitted to outliers costs more on all other rows than the old one.
-    """
-    if len(margins) <= SAMPLE_ABOVE_ROWS:
-        return np.ones(len(margins), dtype=bool)
-    active = coefficients != 0.0
-    n_supporting = int(active.sum())
-    others = np.flatnonzero(~active & (margins < 1.0 + _ACTIVE_BEYOND_MARGIN))
-    n_joining = max(3 * n_supporting, MIN_JOINING_LIMIT)
-    if len(others) > n_joining:
-        others = others[np.linspace(0, len(others) - 1, n_joining).astype(np.int64)]
-    active[others] = True
-    return active
-
-
-def sample_of(groups: np.ndarray) -> np.ndarray | None:
-    """Mark a quarter of the rows, up to a limit, evenly in each group and one of each at least; None for few rows."""
-    if len(groups) <= SAMPLE_ABOVE_ROWS:
-        return None
-    step = len(groups) / np.clip(len(groups) // 4, *SAMPLE_SIZES)
-    order = np.argsort(groups, kind="stable")
-    place = np.arange(len(groups)) - np.searchsorted(groups[order], groups[order])
-    chosen = np.empty(len(groups), dtype=bool)
-    chosen[order] = (place == 0) | (np.floor(place / step) > np.floor((place - 1) / step))
-    return chosen
-
-
-def harder(attempt: Attempt, coefficients: np.ndarray, margins: np.ndarray, *, tighter: bool) -> Attempt | None:
-    """Return the next attempt after one that was not good enough, or None if nothing is left to be tried.
-
-    More active rows come first, then a tighter tolerance if that is wanted.
-    """
-    active = attempt.active | active_rows(coefficients, margins)
-    if np.any(active & ~attempt.active):
-        return replace(attempt, start=coefficients, active=active)
-    if tighter and attempt.tol > SMALLEST_TOL:
-        return replace(attempt, start=coefficients, tol=max(attempt.tol / 10.0, SMALLEST_TOL))
-    return None
-
-
-def solve(svm: SvmSolver, bank: KernelBank, upper: np.ndarray, rows: np.ndarray, attempt: Attempt) -> DualSolution:
-    """Solve one SVM on its active rows, aiming a little beyond the margin; ``rows`` says where they are in the bank.
-
-    Stopped at a tolerance, a solution leaves rows inside the margin by about as much, and at a large C these cost more
-    than all else. With half of the tolerance spent on a wider margin they cost nothing. The SVM of margin s is that of
-    margin 1 with C / s, multiplied by s.
-    """
-    active = attempt.active
-    margin = 1.0 + attempt.tol / 4.0
-    inside, upper = rows[active], upper[active]
-    with bank.scratch.matrix(len(inside), bank.dtype) as K:
-        bank.combine(attempt.weights, inside, K)
-        solution = svm.solve(
-            K, attempt.labels[active], upper / margin, start=attempt.start[active] / margin, tol=attempt.tol / 2.0
-        )
-    coefficients = np.zeros(len(active))
-    coefficients[active] = np.clip(margin * solution.coefficients, -upper, upper)
-    return replace(solution, coefficients=coefficients, intercept=margin * solution.intercept)
-
-
-def learn_weights(
-    svm: SvmSolver, bank: KernelBank, upper: np.ndarray, attempt: Attempt, *, kernel_norm: float, tol: float
-) -> Attempt:
-    """Solve an SVM on all rows of a bank in turn with its kernel weights; return where to go on from."""
-    rows = np.arange(bank.n_rows)
-    for _ in range(_MAX_WEIGHT_STEPS):
-        coefficients = solve(svm, bank, upper, rows, attempt).coefficients
-        norms = squared_norms(bank.quadratic_forms(coefficients), attempt.weights)
-        weights = kernel_weights(norms, kernel_norm, attempt.weights)
-        moved = np.abs(weights - attempt.weights).max()
-        attempt = replace(attempt, weights=weights, start=coefficients)
-        if moved <= tol:
-            break
-    return attempt
-
-
-_MAX_ROUNDS = 30  # of solving, each with more active rows or a tighter tolerance
-_ROUNDING_SLACK = 1e-12  # relative
-# The last pass must end with weights and coefficients that belong together; in float32 that may cost a rounding error.
-_LAST_PASS_SLACK = 1e-7
-_SMALL_WEIGHT_CHANGE = 0.01  # of kernel weights; below it there is next to nothing left to gain
-_EXPANSION_ERROR = 0.05  # of an expansion, as a share of the SVM tolerance
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +154,7 @@ def _try_all(problem: Problem, state: State, rows: np.ndarray, attempts: Sequenc
     """Solve one SVM for each attempt and look at the result on all rows."""
     if not attempts:
         return []
-    fit = partial(_fit, problem.svm, problem.upper(rows), rows)
+    fit = partial(solve, problem.svm, problem.upper(rows), rows)
     solutions = list(problem.map(fit, problem.bank, attempts, lambda: problem.on_progress(state.n_iter, None)))
     coefficients = np.zeros((len(attempts), problem.bank.n_rows))
     coefficients[:, rows] = [solution.coefficients for solution in solutions]
@@ -263,10 +163,6 @@ def _try_all(problem: Problem, state: State, rows: np.ndarray, attempts: Sequenc
         _evaluate(problem, rows, attempt, solution.intercept, *parts)
         for attempt, solution, *parts in zip(attempts, solutions, coefficients, expansions, strict=True)
     ]
-
-
-def _fit(svm: SvmSolver, upper: np.ndarray, rows: np.ndarray, bank: KernelBank, attempt: Attempt) -> DualSolution:
-    return solve(svm, bank, upper, rows, attempt)
 
 
 def _evaluate(
@@ -293,3 +189,94 @@ def _constant(label: float, problem: Problem, weights: np.ndarray) -> Proposal:
     n_rows = problem.bank.n_rows
     forms = np.zeros(problem.bank.n_kernels)
     return Proposal(np.zeros(n_rows), label, np.full(n_rows, label), forms, weights, 0.0, 0.0, is_constant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One bit that needs a function costing at most ``allowed``: a start, the rows to look at and how exactly."""
+
+    bit: int
+    labels: np.ndarray
+    start: np.ndarray
+    weights: np.ndarray
+    active: np.ndarray
+    tol: float
+    allowed: float
+
+
+def active_rows(coefficients: np.ndarray, margins: np.ndarray) -> np.ndarray:
+    """Mark the rows with a coefficient and those inside the margin or near it; if these are many, evenly spaced ones.
+
+    The worst ones alone would not do: a function fitted to outliers costs more on all other rows than the old one.
+    """
+    if len(margins) <= SAMPLE_ABOVE_ROWS:
+        return np.ones(len(margins), dtype=bool)
+    active = coefficients != 0.0
+    n_supporting = int(active.sum())
+    others = np.flatnonzero(~active & (margins < 1.0 + _ACTIVE_BEYOND_MARGIN))
+    n_joining = max(3 * n_supporting, MIN_JOINING_LIMIT)
+    if len(others) > n_joining:
+        others = others[np.linspace(0, len(others) - 1, n_joining).astype(np.int64)]
+    active[others] = True
+    return active
+
+
+def sample_of(groups: np.ndarray) -> np.ndarray | None:
+    """Mark a quarter of the rows, up to a limit, evenly in each group and one of each at least; None for few rows."""
+    if len(groups) <= SAMPLE_ABOVE_ROWS:
+        return None
+    step = len(groups) / np.clip(len(groups) // 4, *SAMPLE_SIZES)
+    order = np.argsort(groups, kind="stable")
+    place = np.arange(len(groups)) - np.searchsorted(groups[order], groups[order])
+    chosen = np.empty(len(groups), dtype=bool)
+    chosen[order] = (place == 0) | (np.floor(place / step) > np.floor((place - 1) / step))
+    return chosen
+
+
+def harder(attempt: Attempt, coefficients: np.ndarray, margins: np.ndarray, *, tighter: bool) -> Attempt | None:
+    """Return the next attempt after one that was not good enough, or None if nothing is left to be tried.
+
+    More active rows come first, then a tighter tolerance if that is wanted.
+    """
+    active = attempt.active | active_rows(coefficients, margins)
+    if np.any(active & ~attempt.active):
+        return replace(attempt, start=coefficients, active=active)
+    if tighter and attempt.tol > SMALLEST_TOL:
+        return replace(attempt, start=coefficients, tol=max(attempt.tol / 10.0, SMALLEST_TOL))
+    return None
+
+
+def solve(svm: SvmSolver, upper: np.ndarray, rows: np.ndarray, bank: KernelBank, attempt: Attempt) -> DualSolution:
+    """Solve one SVM on its active rows, aiming a little beyond the margin; ``rows`` says where they are in the bank.
+
+    Stopped at a tolerance, a solution leaves rows inside the margin by about as much, and at a large C these cost more
+    than all else. With half of the tolerance spent on a wider margin they cost nothing. The SVM of margin s is that of
+    margin 1 with C / s, multiplied by s.
+    """
+    active = attempt.active
+    margin = 1.0 + attempt.tol / 4.0
+    inside, upper = rows[active], upper[active]
+    with bank.scratch.matrix(len(inside), bank.dtype) as K:
+        bank.combine(attempt.weights, inside, K)
+        solution = svm.solve(
+            K, attempt.labels[active], upper / margin, start=attempt.start[active] / margin, tol=attempt.tol / 2.0
+        )
+    coefficients = np.zeros(len(active))
+    coefficients[active] = np.clip(margin * solution.coefficients, -upper, upper)
+    return replace(solution, coefficients=coefficients, intercept=margin * solution.intercept)
+
+
+def learn_weights(
+    svm: SvmSolver, bank: KernelBank, upper: np.ndarray, attempt: Attempt, *, kernel_norm: float, tol: float
+) -> Attempt:
+    """Solve an SVM on all rows of a bank in turn with its kernel weights; return where to go on from."""
+    rows = np.arange(bank.n_rows)
+    for _ in range(_MAX_WEIGHT_STEPS):
+        coefficients = solve(svm, upper, rows, bank, attempt).coefficients
+        norms = squared_norms(bank.quadratic_forms(coefficients), attempt.weights)
+        weights = kernel_weights(norms, kernel_norm, attempt.weights)
+        moved = np.abs(weights - attempt.weights).max()
+        attempt = replace(attempt, weights=weights, start=coefficients)
+        if moved <= tol:
+            break
+    return attempt

@@ -1,4 +1,9 @@
-"""Ridge regression of many targets at once: factor once, then solve for each new set of codes."""
+"""Ridge regression of many targets at once, in three sizes.
+
+:class:`FeatureRidge` and :class:`KernelRidge` factor once and then solve for each new set of codes.
+:class:`RidgeFactor` does the same in place, for kernel matrices that fill the memory. :class:`RidgeSums` never holds
+all rows: features come block by block, and the solution scores rows without themselves.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +16,12 @@ from scipy.linalg import cho_factor, cho_solve
 from ..._common.threads import run_all, single_threaded_blas, tiles
 from ..linalg import blocks_of, clear_above_diagonal, factor_in_place, gram, invert_in_place, project, solve_lower
 
-_EQUAL_COLUMNS_RIDGE = 1e-6  # share of the mean square of a feature: just enough where features are equal
+# Share of the mean diagonal. Below it, float32 factors of kernel matrices fail or lose their last digits.
+# Tests replace it to see what happens when they fail.
+SMALLEST_FLOAT32_RIDGE = 1e-5
+_EQUAL_COLUMNS_RIDGE = 1e-6  # of least squares, a share of the mean square: just enough where features are equal
+_PIECE = 512  # features a side; products of a block of rows are summed piece by piece
+_SMALLEST_REMAINDER = 1e-6  # of 1 - leverage, what float32 can tell from zero
 
 
 def share_of_diagonal(share: float, diagonal: np.ndarray) -> float:
@@ -123,11 +133,6 @@ class KernelRidge:
 def _ridged_factor(matrix: np.ndarray, ridge: float) -> tuple[np.ndarray, bool]:
     matrix[np.diag_indices_from(matrix)] += ridge
     return cho_factor(matrix, overwrite_a=True, check_finite=False)
-
-
-# Share of the mean diagonal. Below it, float32 factors of kernel matrices fail or lose their last digits.
-# Tests replace it to see what happens when they fail.
-SMALLEST_FLOAT32_RIDGE = 1e-5
 
 
 class RidgeFactor:
@@ -255,12 +260,6 @@ def _column_squares(X: np.ndarray, columns: slice) -> np.ndarray:
             block = X[rows, columns]
             sums += np.einsum("ij,ij->j", block, block, dtype=np.float64)
     return sums
-
-
-# Ridge regression onto classes over features that come block by block, and scores of rows without themselves.
-
-_PIECE = 512  # features a side; products of a block of rows are summed piece by piece
-_SMALLEST_REMAINDER = 1e-6  # of 1 - leverage, what float32 can tell from zero
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The SVM of one bit (paper Eq. 7) by pairwise dual ascent, started from any earlier solution.
+"""The SVM of one bit (paper Eq. 7): by pairwise dual ascent, started from any earlier solution, or by LIBSVM.
 
 The paper's dual has n_samples * n_codewords variables with upper bounds C * gamma; all but n_samples of them
 are bounded by zero, so only those that belong to each sample's own codeword are ever built.
@@ -14,10 +14,12 @@ from sklearn.svm import SVC
 from ._svm_loops import ascend_pairs, subtract_products, violation_of
 from .objective import box
 
-# What a dual SVM solver returns, and when that is good enough.
-
 # In tolerances. LIBSVM checks its own running gradient, so its violation may be a little above what it was asked for.
 ACCEPTED_VIOLATION = 2.0
+# Up to these, a difference is rounding: between the sums of positive and negative coefficients, relative to one of
+# them, and between a coefficient and its bound, relative to the distance of the two bounds.
+_SUM_TOL = 1e-12
+_BOUND_TOL = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +31,6 @@ class DualSolution:
     violation: float
     n_iter: int
     converged: bool
-
-
-# Up to these, a difference is rounding: between the sums of positive and negative coefficients, relative to one of
-# them, and between a coefficient and its bound, relative to the distance of the two bounds.
-_SUM_TOL = 1e-12
-_BOUND_TOL = 1e-12
 
 
 class PairwiseAscent:
@@ -107,11 +103,8 @@ def _snap_to_bounds(eta: np.ndarray, low: np.ndarray, high: np.ndarray) -> None:
     np.copyto(eta, high, where=high - eta <= margin)
 
 
-# The SVM of one bit through LIBSVM: the oracle behind the same signature as our own solver.
-
-
 class LibSVM:
-    """scikit-learn's ``SVC(kernel="precomputed")`` as a dual solver; it cannot start from an earlier solution."""
+    """scikit-learn's ``SVC(kernel="precomputed")``, the oracle of the other solver; it has no warm start."""
 
     def __init__(self, tol: float = 1e-3):
         self.tol = tol
