@@ -78,9 +78,9 @@ def test_curves_have_several_lengths_and_rise_for_random_codes(found):
 
 
 def test_demo_prints_a_table_pictures_and_what_to_try_next(found, starshl, monkeypatch):
-    monkeypatch.setattr(demo, "compare_on_digits", lambda *words, **settings: None)
+    monkeypatch.setattr(digits_demo, "demonstrate", lambda *words, **settings: None)
     monkeypatch.setattr(demo, "_as_plain_values", lambda comparison: dict(found))
-    monkeypatch.setattr(demo, "write_page", lambda *words, **settings: Path("somewhere/report.html"))
+    monkeypatch.setattr(digits_demo, "write_demo_page", lambda *words, **settings: Path("somewhere/report.html"))
     lines = starshl("demo").stdout.splitlines()
     for result in hashers(found):
         assert any(result["method"] in line and f"{result['precision_at_10']:.3f}" in line for line in lines)

@@ -352,7 +352,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_any_work(words, files
         raise PermissionError(13, "Permission denied", dir)
 
     monkeypatch.setattr("starshl.cli.outputs.tempfile", SimpleNamespace(TemporaryFile=refuse))
-    monkeypatch.setattr("starshl.cli.demo.compare_on_digits", None)
+    monkeypatch.setattr("starshl.reproduction.demo.demonstrate", None)
     monkeypatch.setattr("starshl.data.tables.reading.read_table", None)
     if words[0] == "index":
         words = (*words, tmp_path / "new", *(["named.safetensors"] if "build" in words else []), "blobs.npz")

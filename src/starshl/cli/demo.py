@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..reproduction.demo import Demonstration
 
 N_DRAWN = 4
+_SHADES, _ASCII_SHADES = " ░▒▓█", " .:+#"
 _BYTES_PER_IMAGE = 64
 Bits = Annotated[int, typer.Option("--bits", "-b", metavar="N", min=1, help="Length of the codes.")]
 Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Draws queries, hidden labels and starts.")]
@@ -35,29 +36,15 @@ def demo(
 
     They are learned with all labels, with five per class and with none. Takes about a minute and downloads nothing.
     """
+    from ..reproduction.demo import demonstrate, write_demo_page
+
     check_output_folder(output)
-    found = compare_on_digits(bits, seed=seed, jobs=jobs, announce=lambda text: typer.echo(text, err=True))
-    comparison = _as_plain_values(found) | {"report": str(write_page(found, output))}
+    found = demonstrate(bits, seed=seed, jobs=jobs, announce=lambda text: typer.echo(text, err=True))
+    comparison = _as_plain_values(found) | {"report": str(write_demo_page(found, output))}
     if as_json:
         print_json(comparison)
     else:
         _print_results(comparison)
-
-
-def compare_on_digits(
-    n_bits: int, *, seed: int = 0, jobs: int | None = None, announce: Callable[[str], None] = lambda text: None
-) -> Demonstration:
-    """Fit each method, then search the training rows for queries that no method has seen."""
-    from ..reproduction.demo import demonstrate
-
-    return demonstrate(n_bits, seed=seed, jobs=jobs, announce=announce)
-
-
-def write_page(found: Demonstration, output: Path) -> Path:
-    """Write the page about the demonstration and return its path."""
-    from ..reproduction.demo import write_demo_page
-
-    return write_demo_page(found, output)
 
 
 def _as_plain_values(found: Demonstration) -> dict[str, Any]:
@@ -146,11 +133,6 @@ def _print_results(comparison: dict[str, Any]) -> None:
         typer.echo(f"  {command:<{width}}  # {what}")
 
 
-# Small gray images as text.
-
-_BLOCKS, _ASCII = " ░▒▓█", " .:+#"
-
-
 def draw_side_by_side(images: np.ndarray, captions: Sequence[str], *, blocks: bool | None = None) -> str:
     """Draw images of shape (n, height, width) with values from 0 to 1, each under its caption.
 
@@ -168,7 +150,7 @@ def draw_side_by_side(images: np.ndarray, captions: Sequence[str], *, blocks: bo
 
     if blocks is None:
         blocks = _can_print_blocks()
-    shades = np.array(list(_BLOCKS if blocks else _ASCII))
+    shades = np.array(list(_SHADES if blocks else _ASCII_SHADES))
     levels = np.clip((images * len(shades)).astype(int), 0, len(shades) - 1)
     # A character is about twice as high as wide, so a pixel takes two.
     drawings = [["".join(np.repeat(shades[row], 2)) for row in image] for image in levels]
@@ -180,7 +162,7 @@ def draw_side_by_side(images: np.ndarray, captions: Sequence[str], *, blocks: bo
 
 def _can_print_blocks() -> bool:
     try:
-        _BLOCKS.encode(sys.stdout.encoding or "ascii")
+        _SHADES.encode(sys.stdout.encoding or "ascii")
     except UnicodeEncodeError:
         return False
     return True

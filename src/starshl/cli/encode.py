@@ -25,10 +25,12 @@ from .options import (
     progress_shown,
     split_names,
 )
-from .outputs import CODE_FILES, check_output, write_codes
+from .outputs import check_output, without_objects
 from .rows import RowOptions, label_file, read_rows
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ..codes.binary import BinaryCodes
     from ..data.tables.reading import Table
     from ..hashers.base import BaseHasher
@@ -54,6 +56,9 @@ Database = Annotated[
 OneFile = Annotated[
     bool, typer.Option("--one-file", help="With --cluster: also write all codes into one file, codes.npy.")
 ]
+
+_CODE_FILES = (".npy", ".npz", ".csv")
+_CSV_BLOCK = 10_000  # rows that are text in memory at a time
 
 
 def encode(
@@ -115,7 +120,7 @@ def encode_rows(
     """Encode a file with a model file; return what `--json` prints."""
     import numpy as np
 
-    check_output(output, [model, source, label_file(options.labels)], suffixes=CODE_FILES)
+    check_output(output, [model, source, label_file(options.labels)], suffixes=_CODE_FILES)
     hasher = load_model(model, jobs)
     table = read_rows(source, options, hasher, in_place=True)
     n_rows = table.X.shape[0]
@@ -124,7 +129,7 @@ def encode_rows(
             f"There are {n_rows} rows and {len(table.y)} labels in {table.label_column!r}. Give one label per row."
         )
     codes = encode_table(hasher, table, database=database, progress=progress)
-    write_codes(output, codes, table.y)
+    _write_codes(output, codes, table.y)
     return {
         "output": str(output),
         "codes_of": "database" if database else "queries",
@@ -149,3 +154,24 @@ def encode_table(hasher: BaseHasher, table: Table, *, database: bool, progress: 
         return hasher.encode_database(rows, table.y) if database else hasher.encode(rows)
     with row_progress("encoding", len(rows), shown=progress) as report:
         return encode_blocks(hasher, rows, np.arange(len(rows)), table.y, database=database, report=report)
+
+
+def _write_codes(path: Path, codes: BinaryCodes, y: np.ndarray | None = None) -> None:
+    """Write codes: .npy packed bytes; .npz ``packed``, ``n_bits`` and perhaps ``y``; .csv one column per bit."""
+    import numpy as np
+
+    from .._common.files import replacing_file
+    from .._common.threads import tiles
+
+    with replacing_file(path) as file:
+        if path.suffix.lower() == ".npy":
+            np.save(file, codes.packed, allow_pickle=False)
+        elif path.suffix.lower() == ".npz":
+            extra = {} if y is None else {"y": without_objects(y)}
+            arrays = {"packed": codes.packed, "n_bits": np.asarray(codes.n_bits, np.int64), **extra}
+            np.savez(file, **arrays)  # type: ignore[arg-type]  # NumPy's stub takes any name for an option
+        else:
+            header = ",".join(f"bit_{j}" for j in range(codes.n_bits))
+            file.write(f"{header}\n".encode())
+            for rows in tiles(len(codes), _CSV_BLOCK):
+                np.savetxt(file, codes[rows].to_signs() > 0, fmt="%d", delimiter=",")

@@ -195,11 +195,9 @@ def fit_models(
     """
     from time import perf_counter
 
-    import numpy as np
-
     from .._common.labels import check_labels
     from ..hashers.card import column_roles
-    from ..hashers.fitting import fit_lengths
+    from ..hashers.fitting import fit_lengths, forget_how_it_ran, name_features
     from ..hashers.prepared import inner_hasher
 
     n_rows = table.X.shape[-2]
@@ -214,13 +212,8 @@ def fit_models(
     about_data |= {"decimal": table.decimal} if table.decimal != "." else {}
     for each in hashers:
         each.fit_record_ |= about_data
-        # How the fit was run is not part of the model: the file is the same for any number of threads.
-        as_run = {"verbose": 0, "n_jobs": None}
-        learner = inner_hasher(each)
-        learner.set_params(**{name: value for name, value in as_run.items() if name in learner.get_params()})
-        if table.feature_names is not None:
-            # A later table may then have its columns in any order, and more of them.
-            each.feature_names_in_ = np.array(table.feature_names, dtype=object)
+        name_features(each, table.feature_names)
+        forget_how_it_ran(each)
     save_together(hashers, list(files.values()))
     models = [_describe(each, file) for each, file in zip(hashers, files.values(), strict=True)]
     learner = inner_hasher(hashers[0])

@@ -1,4 +1,4 @@
-"""Hashers made from a method's name and settings in text."""
+"""Hashers from what is typed: a method's name and settings, preprocessing, and code lengths with a model file each."""
 
 from __future__ import annotations
 
@@ -124,9 +124,6 @@ def parse_settings(settings: list[str] | None) -> dict[str, Any]:
         except ValueError:
             params[name] = text
     return params
-
-
-# Several code lengths from one command: which models there are, what their files are called, how they are saved.
 
 
 def parse_lengths(text: str) -> tuple[int, ...]:

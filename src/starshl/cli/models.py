@@ -1,4 +1,4 @@
-"""``starshl card``: what a model is, what it was fitted on, and how well it does."""
+"""Commands about models: ``card``, ``compress`` and ``info`` of model files, and ``methods``, what ``fit`` can fit."""
 
 from __future__ import annotations
 
@@ -37,9 +37,16 @@ HeldOut = Annotated[
         help="Labeled rows that the fit has not seen, to measure precision and accuracy; a table as for `fit`.",
     ),
 ]
-Output = Annotated[
+MeasuredModel = Annotated[
     Path | None,
     typer.Option("--output", "-o", metavar="MODEL", help="Write a copy of the model with the measurement in its card."),
+]
+SmallerModel = Annotated[
+    Path, typer.Option("--output", "-o", metavar="MODEL", help="Where to write the smaller model.")
+]
+Support = Annotated[
+    int | None,
+    typer.Option("--support", "-s", metavar="N", min=1, help="Support rows to keep; by default, a tenth of them."),
 ]
 
 
@@ -50,7 +57,7 @@ def card(
     drop: Drop = None,
     decimal: Decimal = None,
     vectors: Vectors = None,
-    output: Output = None,
+    output: MeasuredModel = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the card of a model: data, settings, figures, limits.
@@ -80,19 +87,8 @@ def card(
         typer.echo(card_markdown(contents), nl=False)
 
 
-# ``starshl compress``: a model file that encodes faster.
-
-Output_compress = Annotated[
-    Path, typer.Option("--output", "-o", metavar="MODEL", help="Where to write the smaller model.")
-]
-Support = Annotated[
-    int | None,
-    typer.Option("--support", "-s", metavar="N", min=1, help="Support rows to keep; by default, a tenth of them."),
-]
-
-
 def compress(
-    model: Model, output: Output_compress, support: Support = None, seed: Seed = 0, as_json: AsJson = False
+    model: Model, output: SmallerModel, support: Support = None, seed: Seed = 0, as_json: AsJson = False
 ) -> None:
     """Write a smaller model that encodes faster.
 
@@ -130,9 +126,6 @@ def compress_model(model: Path, output: Path, support: int | None, seed: int) ->
         "n_support_before": len(before.support_),
         "agreement": after.agreement_,
     }
-
-
-# ``starshl info``: what a model file holds, without building the model.
 
 
 def info(model: Model, as_json: AsJson = False) -> None:
@@ -239,9 +232,6 @@ def _describe_value(spec: dict[str, Any]) -> Any:
 def _settings(settings: dict[str, Any]) -> str:
     shown = {name: f"{value:.6g}" if isinstance(value, float) else value for name, value in settings.items()}
     return ", ".join(f"{name} {value}" for name, value in shown.items()) or "-"
-
-
-# ``starshl methods``: the hashing methods that ``fit`` knows.
 
 
 def methods(as_json: AsJson = False) -> None:

@@ -77,6 +77,15 @@ Progress = Annotated[
         help="Show a progress bar on standard error; by default, only if that is a terminal.",
     ),
 ]
+KeptFeatures = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metadata",
+        metavar="COLUMN,...",
+        help="Columns that the codes come from to keep as metadata, too, so that hits show them and filters find them; "
+        "`all` keeps all of them. May be repeated.",
+    ),
+]
 
 
 def split_names(words: list[str] | None) -> tuple[str, ...]:
@@ -139,19 +148,6 @@ def _plain(value: object) -> object:
     if hasattr(value, "tolist"):
         return value.tolist()
     return str(value)
-
-
-# The option --metadata: columns that a model uses, kept as metadata, too.
-
-KeptFeatures = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--metadata",
-        metavar="COLUMN,...",
-        help="Columns that the codes come from to keep as metadata, too, so that hits show them and filters find them; "
-        "`all` keeps all of them. May be repeated.",
-    ),
-]
 
 
 def keep_features(table: Table, words: list[str] | None) -> Table:

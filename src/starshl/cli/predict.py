@@ -1,7 +1,10 @@
-"""``starshl predict``: classes of new rows, perhaps with probabilities."""
+"""``starshl predict``: classes of new rows, perhaps with probabilities, and perhaps with rows that are rejected."""
 
 from __future__ import annotations
 
+import csv
+import io
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,10 +13,12 @@ import typer
 from .._common.warn import warn_caller
 from .._common.words import counted
 from .options import AsJson, Decimal, Drop, Input, Jobs, Model, Vectors, load_model, print_json, split_names
-from .outputs import LABEL_FILES, PROBABILITY_FILES, Predictions, check_output, write_labels
+from .outputs import check_output, without_objects
 from .rows import RowOptions, label_file, read_rows
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ..data.tables.reading import Table
     from ..hashers.base import BaseHasher
 
@@ -52,6 +57,9 @@ TrueLabels = Annotated[
         "compared.",
     ),
 ]
+
+_LABEL_FILES = (".npy", ".csv")
+_PROBABILITY_FILES = (".csv", ".npz")
 
 
 def predict(
@@ -100,7 +108,7 @@ def predict_rows(
 ) -> dict[str, Any]:
     """Classify a file with a model file; return what `--json` prints."""
     if output is not None:
-        suffixes = PROBABILITY_FILES if proba else LABEL_FILES
+        suffixes = _PROBABILITY_FILES if proba else _LABEL_FILES
         check_output(output, [model, source, label_file(options.labels)], suffixes=suffixes)
     hasher = load_model(model, jobs)
     _check_predicts(hasher, model, proba=proba, reject=reject)
@@ -110,7 +118,7 @@ def predict_rows(
     summary |= {"accuracy": None, "n_compared": 0, "n_training_rows": None}
     summary |= _compare(hasher, table, predictions) | predictions.totals()
     if output is not None:
-        write_labels(output, predictions)
+        _write_labels(output, predictions)
         return summary | {"output": str(output)}
     return summary | predictions.listed()
 
@@ -135,6 +143,112 @@ def _check_predicts(hasher: BaseHasher, model: Path, *, proba: bool, reject: flo
         )
     if reject is not None and not 0 <= reject <= 1:
         raise ValueError(f"--reject is {reject:g}; give a share from 0 to 1, such as 0.05.")
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """What a model says of rows.
+
+    Parameters
+    ----------
+    labels : array of shape (n_rows,), the predicted label, also where it was rejected
+    rejected : bool array of shape (n_rows,)
+    classes : array of shape (n_classes,)
+    proba : array of shape (n_rows, n_classes) of probabilities, None if they were not asked for
+    novelty : array of shape (n_rows,), None if rows are not to be rejected
+    """
+
+    labels: np.ndarray
+    rejected: np.ndarray
+    classes: np.ndarray
+    proba: np.ndarray | None = None
+    novelty: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, classifier: Any, X: Any, *, proba: bool = False, reject: float | None = None) -> Predictions:
+        """Ask a classifier."""
+        import numpy as np
+
+        labels = classifier.predict(X)
+        shares = classifier.predict_proba(X) if proba else None
+        if reject is None:
+            return cls(labels, np.zeros(len(labels), dtype=bool), classifier.classes_, shares)
+        novelty = classifier.novelty(X)
+        return cls(labels, novelty >= 1.0 - reject, classifier.classes_, shares, novelty)
+
+    @property
+    def confidence(self) -> np.ndarray | None:
+        """The probability of each predicted label."""
+        import numpy as np
+
+        if self.proba is None:
+            return None
+        return self.proba[np.arange(len(self.proba)), np.searchsorted(self.classes, self.labels)]
+
+    @property
+    def marked(self) -> np.ndarray:
+        """The labels, marked as unlabeled where they were rejected."""
+        from ..hashers.star.novelty import marked_labels
+
+        return marked_labels(self.labels, self.rejected) if self.rejected.any() else self.labels
+
+    def answers(self) -> list[Any]:
+        """Return the labels, None where they were rejected."""
+        return [None if no else label for label, no in zip(self.labels.tolist(), self.rejected, strict=True)]
+
+    def totals(self) -> dict[str, Any]:
+        """Return figures about all rows."""
+        found: dict[str, Any] = {}
+        if self.confidence is not None:
+            found["mean_confidence"] = float(self.confidence.mean())
+        if self.novelty is not None:
+            found["n_rejected"] = int(self.rejected.sum())
+        return found
+
+    def listed(self) -> dict[str, Any]:
+        """Return everything, as lists."""
+        found: dict[str, Any] = {}
+        if self.proba is not None and self.confidence is not None:
+            found |= {"confidence": self.confidence.tolist(), "classes": self.classes.tolist()}
+            found["probabilities"] = self.proba.tolist()
+        if self.novelty is not None:
+            found["novelty"] = self.novelty.tolist()
+        return found | {"predictions": self.answers()}
+
+
+def _write_labels(path: Path, predictions: Predictions) -> None:
+    """Write labels: a .npy vector, a .csv with a column named label, or an .npz with probabilities."""
+    import numpy as np
+
+    from .._common.files import write_atomically
+
+    buffer = io.BytesIO()
+    labels = without_objects(predictions.marked)
+    if path.suffix.lower() == ".npy":
+        np.save(buffer, labels, allow_pickle=False)
+    elif path.suffix.lower() == ".npz" and predictions.proba is not None:
+        arrays = {"label": labels, "classes": without_objects(predictions.classes), "proba": predictions.proba}
+        if predictions.novelty is not None:
+            arrays["novelty"] = predictions.novelty
+        np.savez(buffer, **arrays)  # type: ignore[arg-type]  # NumPy's stub takes any name for an option
+    else:
+        buffer.write(_label_lines(predictions).encode())
+    write_atomically(path, buffer.getvalue())
+
+
+def _label_lines(predictions: Predictions) -> str:
+    columns: dict[str, list[Any]] = {"label": predictions.answers()}
+    if predictions.proba is not None and predictions.confidence is not None:
+        columns["confidence"] = predictions.confidence.tolist()
+        for label, column in zip(predictions.classes.tolist(), predictions.proba.T, strict=True):
+            columns[f"p_{label}"] = column.tolist()
+    if predictions.novelty is not None:
+        columns["novelty"] = predictions.novelty.tolist()
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue()
 
 
 def _echo_predictions(summary: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""``starshl reproduce``: run the experiments of the paper that have not been run yet, and report on all."""
+"""``starshl reproduce`` and ``starshl report``: the experiments of the paper, run anew where needed, and told."""
 
 from __future__ import annotations
 
@@ -18,28 +18,77 @@ from .options import Jobs as CommonJobs
 from .outputs import check_output, check_output_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import TypeAlias
-
-    from ..reproduction.executor import Progress
-
-    Report: TypeAlias = Callable[[Progress], None]
     from ..reproduction.executor import Outcome, Progress
     from ..reproduction.plan import Plan
     from ..reproduction.summaries import Rerun, SummaryFolder
 
+    Report: TypeAlias = Callable[[Progress], None]
 
-# ``starshl report``: write a report of runs that are done.
-
-EXIT_DAMAGED = 1
-_DEFAULT_RECORDS = Path("starshl-records")
-Records_report = Annotated[
+_RECORDS = Path("starshl-records")
+_RERUNS = Path("starshl-again")
+_N_SCORES_SHOWN = 3
+_SECONDS_BETWEEN_LINES = 5.0  # keeps a log readable
+_EXIT_FAILURE = 1
+Figures = Annotated[
+    list[str] | None,
+    typer.Option(
+        *("--figure", "-f"),
+        metavar="NAME",
+        help="pendigits, usps, mnist, cifar10, pascal07, pictures, transductive (or 1 to 7, as printed in the paper), "
+        "labels, unsupervised, digits or all; may be repeated or separated by commas. Default: digits, which needs no "
+        "download.",
+    ),
+]
+Bits = Annotated[str | None, typer.Option("--bits", "-b", metavar="N,N,...", help="Code lengths; default: all.")]
+Methods = Annotated[
+    str | None,
+    typer.Option("--methods", "-m", metavar="NAME,...", help="Rows of the tables, such as starshl,ksh; default: all."),
+]
+DataSets = Annotated[
+    str | None,
+    typer.Option("--data", "-d", metavar="NAME,...", help="Data sets, such as digits,usps; default: all of a figure."),
+]
+Runs = Annotated[int | None, typer.Option("--runs", "-r", metavar="N", help="Runs of each protocol; default: all.")]
+Quick = Annotated[bool, typer.Option("--quick", help="A few hundred rows, two runs, three lengths: a first look.")]
+Records = Annotated[
+    Path | None,
+    typer.Option(
+        "--records",
+        metavar="DIR",
+        help="Folder of run records; finished runs are not repeated. Default: starshl-records, with --again a new "
+        "folder in starshl-again.",
+    ),
+]
+Summaries = Annotated[
+    Path | None,
+    typer.Option(
+        "--summaries",
+        metavar="DIR",
+        help="Folder of summaries; runs that have one are not repeated. Default: results/summaries in a clone of the "
+        "repository (not with --quick), elsewhere a folder within the records.",
+    ),
+]
+Output = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the report.")]
+Again = Annotated[
+    bool,
+    typer.Option(
+        "--again",
+        help="Do the runs anew, apart from earlier ones, and say of each whether its scores equal those of the "
+        "summaries, which stay as they are. Exit code 1 if any differ.",
+    ),
+]
+RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Repeat runs that failed before.")]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", metavar="N", help="Runs at a time; -1 is one per core. Codes do not depend on it."),
+]
+ReportedRecords = Annotated[
     Path | None,
     typer.Argument(
         metavar="RECORDS", help="A folder of run records, from `starshl reproduce`; default: starshl-records."
     ),
 ]
-Summaries_report = Annotated[
+ReportedSummaries = Annotated[
     Path | None,
     typer.Option(
         "--summaries",
@@ -48,7 +97,6 @@ Summaries_report = Annotated[
         "RECORDS, results/summaries in a clone of the repository.",
     ),
 ]
-Output_report = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the report.")]
 Markdown = Annotated[
     Path | None, typer.Option("--markdown", metavar="FILE", help="Also write the Markdown version to this file.")
 ]
@@ -62,10 +110,80 @@ Pages = Annotated[
 ]
 
 
+def reproduce(
+    figure: Figures = None,
+    bits: Bits = None,
+    methods: Methods = None,
+    data: DataSets = None,
+    runs: Runs = None,
+    quick: Quick = False,
+    records: Records = None,
+    summaries: Summaries = None,
+    output: Output = Path("starshl-report"),
+    again: Again = False,
+    retry_failed: RetryFailed = False,
+    jobs: Jobs = -1,
+    as_json: AsJson = False,
+) -> None:
+    """Rerun the experiments of the paper and write one report.
+
+    Every run is recorded when it is done, so you can stop this at any time and start it again. If a record is damaged,
+    it is named and its run is repeated. Exit code 1 means that a run failed, that a data set was not available, that a
+    record of another run could not be read, or, with --again, that scores differ; all other runs are done. The paper's
+    selection of PASCAL VOC 2007 was never published: figure pascal07 uses other rows.
+    """
+    from ..reproduction.executor import execute
+    from ..reproduction.figures import figures_named
+    from ..reproduction.plan import make_plan
+    from ..reproduction.records import RecordFolder
+    from ..reproduction.report import default_summaries, write_report
+    from ..reproduction.summaries import SummaryFolder
+
+    check_output_folder(output)
+    figures = figures_named([name for text in figure or ["digits"] for name in _split(text, "--figure")])
+    plan = make_plan(
+        figures,
+        bits=None if bits is None else parse_lengths(bits),
+        methods=None if methods is None else _split(methods, "--methods"),
+        data_sets=None if data is None else _split(data, "--data"),
+        n_runs=runs,
+        quick=quick,
+    )
+    earlier = None
+    if again:
+        records = records or fresh_records()
+        earlier = earlier_summaries(summaries or default_summaries(_RECORDS), plan, records)
+        summaries = records / "summaries"
+    records = records or _RECORDS
+    if summaries is None:
+        # Quick looks do not belong in the repository.
+        summaries = records / "summaries" if quick else default_summaries(records)
+    folder, summary_folder = RecordFolder(records), SummaryFolder(summaries)
+    with telling_progress() as report:
+        outcome = execute(plan.runs, folder, summary_folder, n_jobs=jobs, retry_failed=retry_failed, report=report)
+    damaged = [*summary_folder.damaged, *outcome.damaged]
+    summary_folder.tidy()
+    written = write_report(records, output, summaries=summaries, n_jobs=jobs)
+    comparison = None if earlier is None else RerunComparison.of(plan, earlier, summary_folder)
+    if as_json:
+        told = _as_dict(plan, outcome, records, written.page) | {"damaged": damaged, "summaries": str(summaries)}
+        print_json(told | (comparison.as_dict() if comparison else {}))
+    else:
+        if comparison:
+            comparison.tell()
+        _print(plan, outcome, records, written.page)
+    for name in damaged:
+        typer.echo(f"Damaged: {name} could not be read; if it was part of these runs, it was done again.", err=True)
+    tell_damaged(written.results.damaged, records)
+    differ = comparison is not None and comparison.n_different > 0
+    if outcome.failed or plan.unavailable or written.results.damaged or differ:
+        raise typer.Exit(_EXIT_FAILURE)
+
+
 def report(
-    records: Records_report = None,
-    summaries: Summaries_report = None,
-    output: Output_report = Path("starshl-report"),
+    records: ReportedRecords = None,
+    summaries: ReportedSummaries = None,
+    output: Output = Path("starshl-report"),
     markdown: Markdown = None,
     pages: Pages = None,
     jobs: CommonJobs = -1,
@@ -84,8 +202,8 @@ def report(
     from ..reproduction.report import default_summaries, write_report
 
     if summaries is None and records is None:
-        summaries = default_summaries(_DEFAULT_RECORDS)
-    records = records or _DEFAULT_RECORDS
+        summaries = default_summaries(_RECORDS)
+    records = records or _RECORDS
     check_output_folder(output)
     if markdown is not None:
         check_output(markdown, [*records.rglob("*"), *(() if summaries is None else summaries.rglob("*"))])
@@ -115,7 +233,38 @@ def report(
         typer.echo(f"Report: {written.page}")
     if written.results.damaged:
         tell_damaged(written.results.damaged, records)
-        raise typer.Exit(EXIT_DAMAGED)
+        raise typer.Exit(_EXIT_FAILURE)
+
+
+def _split(text: str, option: str) -> list[str]:
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not parts:
+        raise ValueError(f"{option} is empty; leave it out for the default, or name something.")
+    return parts
+
+
+def _as_dict(plan: Plan, outcome: Outcome, records: Path, page: Path) -> dict[str, Any]:
+    return {
+        "records": str(records),
+        "report": str(page),
+        "n_runs": len(plan.runs),
+        "n_done_now": outcome.n_done,
+        "n_done_before": outcome.n_reused,
+        "failed": outcome.failed,
+        "unavailable": plan.unavailable,
+    }
+
+
+def _print(plan: Plan, outcome: Outcome, records: Path, page: Path) -> None:
+    for title, message in outcome.failed.items():
+        typer.echo(f"Failed: {title}: {message}", err=True)
+    for name, message in plan.unavailable.items():
+        typer.echo(f"Left out: {name}: {message}", err=True)
+    typer.echo(
+        f"{len(plan.runs)} runs: {outcome.n_done} now, {outcome.n_reused} before; {len(outcome.failed)} of all failed. "
+        f"Records in {records}"
+    )
+    typer.echo(f"Report: {page}")
 
 
 def tell_damaged(damaged: list[str], records: Path) -> None:
@@ -125,15 +274,9 @@ def tell_damaged(damaged: list[str], records: Path) -> None:
         typer.echo(f"Left out: {where} is not a readable {what}. Delete it, and the run is repeated.", err=True)
 
 
-# ``starshl reproduce --again``: runs done anew, apart from earlier ones, and whether their scores are equal.
-
-_FOLDER = Path("starshl-again")
-_N_SCORES_SHOWN = 3
-
-
 def fresh_records() -> Path:
     """Return a folder that does not exist yet."""
-    return _FOLDER / f"{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"
+    return _RERUNS / f"{datetime.now(UTC):%Y%m%d-%H%M%S-%f}"
 
 
 def earlier_summaries(path: Path, plan: Plan, records: Path) -> SummaryFolder:
@@ -155,14 +298,14 @@ def earlier_summaries(path: Path, plan: Plan, records: Path) -> SummaryFolder:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class RerunComparison:
     """What changed in each run, by title; None if there is nothing to compare it with."""
 
     earlier: Path
     reruns: dict[str, Rerun | None]
 
     @classmethod
-    def of(cls, plan: Plan, earlier: SummaryFolder, now: SummaryFolder) -> Comparison:
+    def of(cls, plan: Plan, earlier: SummaryFolder, now: SummaryFolder) -> RerunComparison:
         from ..reproduction.summaries import compare_rerun
 
         reruns: dict[str, Rerun | None] = {}
@@ -225,165 +368,6 @@ def _told(rerun: Rerun | None) -> str:
 
 def _number(value: object) -> str:
     return f"{value:.4f}" if isinstance(value, float) else "undefined" if value is None else str(value)
-
-
-EXIT_SOME_FAILED = 1
-_RECORDS = Path("starshl-records")
-_SECONDS_BETWEEN_LINES = 5.0  # keeps a log readable
-Figures = Annotated[
-    list[str] | None,
-    typer.Option(
-        *("--figure", "-f"),
-        metavar="NAME",
-        help="pendigits, usps, mnist, cifar10, pascal07, pictures, transductive (or 1 to 7, as printed in the paper), "
-        "labels, unsupervised, digits or all; may be repeated or separated by commas. Default: digits, which needs no "
-        "download.",
-    ),
-]
-Bits = Annotated[str | None, typer.Option("--bits", "-b", metavar="N,N,...", help="Code lengths; default: all.")]
-Methods = Annotated[
-    str | None,
-    typer.Option("--methods", "-m", metavar="NAME,...", help="Rows of the tables, such as starshl,ksh; default: all."),
-]
-DataSets = Annotated[
-    str | None,
-    typer.Option("--data", "-d", metavar="NAME,...", help="Data sets, such as digits,usps; default: all of a figure."),
-]
-Runs = Annotated[int | None, typer.Option("--runs", "-r", metavar="N", help="Runs of each protocol; default: all.")]
-Quick = Annotated[bool, typer.Option("--quick", help="A few hundred rows, two runs, three lengths: a first look.")]
-Records = Annotated[
-    Path | None,
-    typer.Option(
-        "--records",
-        metavar="DIR",
-        help="Folder of run records; finished runs are not repeated. Default: starshl-records, with --again a new "
-        "folder in starshl-again.",
-    ),
-]
-Summaries = Annotated[
-    Path | None,
-    typer.Option(
-        "--summaries",
-        metavar="DIR",
-        help="Folder of summaries; runs that have one are not repeated. Default: results/summaries in a clone of the "
-        "repository (not with --quick), elsewhere a folder within the records.",
-    ),
-]
-Output = Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Folder for the report.")]
-Again = Annotated[
-    bool,
-    typer.Option(
-        "--again",
-        help="Do the runs anew, apart from earlier ones, and say of each whether its scores equal those of the "
-        "summaries, which stay as they are. Exit code 1 if any differ.",
-    ),
-]
-RetryFailed = Annotated[bool, typer.Option("--retry-failed", help="Repeat runs that failed before.")]
-Jobs = Annotated[
-    int | None,
-    typer.Option("--jobs", "-j", metavar="N", help="Runs at a time; -1 is one per core. Codes do not depend on it."),
-]
-
-
-def reproduce(
-    figure: Figures = None,
-    bits: Bits = None,
-    methods: Methods = None,
-    data: DataSets = None,
-    runs: Runs = None,
-    quick: Quick = False,
-    records: Records = None,
-    summaries: Summaries = None,
-    output: Output = Path("starshl-report"),
-    again: Again = False,
-    retry_failed: RetryFailed = False,
-    jobs: Jobs = -1,
-    as_json: AsJson = False,
-) -> None:
-    """Rerun the experiments of the paper and write one report.
-
-    Every run is recorded when it is done, so you can stop this at any time and start it again. If a record is damaged,
-    it is named and its run is repeated. Exit code 1 means that a run failed, that a data set was not available, that a
-    record of another run could not be read, or, with --again, that scores differ; all other runs are done. The paper's
-    selection of PASCAL VOC 2007 was never published: figure pascal07 uses other rows.
-    """
-    from ..reproduction.executor import execute
-    from ..reproduction.figures import figures_named
-    from ..reproduction.plan import make_plan
-    from ..reproduction.records import RecordFolder
-    from ..reproduction.report import default_summaries, write_report
-    from ..reproduction.summaries import SummaryFolder
-
-    check_output_folder(output)
-    figures = figures_named([name for text in figure or ["digits"] for name in _split(text, "--figure")])
-    plan = make_plan(
-        figures,
-        bits=None if bits is None else parse_lengths(bits),
-        methods=None if methods is None else _split(methods, "--methods"),
-        data_sets=None if data is None else _split(data, "--data"),
-        n_runs=runs,
-        quick=quick,
-    )
-    earlier = None
-    if again:
-        records = records or fresh_records()
-        earlier = earlier_summaries(summaries or default_summaries(_RECORDS), plan, records)
-        summaries = records / "summaries"
-    records = records or _RECORDS
-    if summaries is None:
-        # Quick looks do not belong in the repository.
-        summaries = records / "summaries" if quick else default_summaries(records)
-    folder, summary_folder = RecordFolder(records), SummaryFolder(summaries)
-    with telling_progress() as report:
-        outcome = execute(plan.runs, folder, summary_folder, n_jobs=jobs, retry_failed=retry_failed, report=report)
-    damaged = [*summary_folder.damaged, *outcome.damaged]
-    summary_folder.tidy()
-    written = write_report(records, output, summaries=summaries, n_jobs=jobs)
-    comparison = None if earlier is None else Comparison.of(plan, earlier, summary_folder)
-    if as_json:
-        told = _as_dict(plan, outcome, records, written.page) | {"damaged": damaged, "summaries": str(summaries)}
-        print_json(told | (comparison.as_dict() if comparison else {}))
-    else:
-        if comparison:
-            comparison.tell()
-        _print(plan, outcome, records, written.page)
-    for name in damaged:
-        typer.echo(f"Damaged: {name} could not be read; if it was part of these runs, it was done again.", err=True)
-    tell_damaged(written.results.damaged, records)
-    differ = comparison is not None and comparison.n_different > 0
-    if outcome.failed or plan.unavailable or written.results.damaged or differ:
-        raise typer.Exit(EXIT_SOME_FAILED)
-
-
-def _split(text: str, option: str) -> list[str]:
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    if not parts:
-        raise ValueError(f"{option} is empty; leave it out for the default, or name something.")
-    return parts
-
-
-def _as_dict(plan: Plan, outcome: Outcome, records: Path, page: Path) -> dict[str, Any]:
-    return {
-        "records": str(records),
-        "report": str(page),
-        "n_runs": len(plan.runs),
-        "n_done_now": outcome.n_done,
-        "n_done_before": outcome.n_reused,
-        "failed": outcome.failed,
-        "unavailable": plan.unavailable,
-    }
-
-
-def _print(plan: Plan, outcome: Outcome, records: Path, page: Path) -> None:
-    for title, message in outcome.failed.items():
-        typer.echo(f"Failed: {title}: {message}", err=True)
-    for name, message in plan.unavailable.items():
-        typer.echo(f"Left out: {name}: {message}", err=True)
-    typer.echo(
-        f"{len(plan.runs)} runs: {outcome.n_done} now, {outcome.n_reused} before; {len(outcome.failed)} of all failed. "
-        f"Records in {records}"
-    )
-    typer.echo(f"Report: {page}")
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""``starshl serve``: answer searches and changes of collections over HTTP."""
+"""``starshl serve`` and ``starshl explore``: collections over HTTP, for programs and in a browser."""
 
 from __future__ import annotations
 
@@ -19,11 +19,22 @@ from .options import Jobs, Port
 if TYPE_CHECKING:
     from ..service.settings import Settings
 
-_MEGABYTE = 1 << 20
 DEMO = Path("starshl-demo") / "digits"
+_UNLABELED_DEMO = DEMO.with_name("digits-to-teach")
+_MEGABYTE = 1 << 20
+# A service that listens everywhere is at no address of that name.
+_ON_THIS_MACHINE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+_SECONDS_TO_START = 30  # to wait for the service; then the page is opened in any case
 Folders = Annotated[
     list[Path] | None,
     typer.Argument(metavar="COLLECTION...", help="Folders of collections; each is served under the folder's name."),
+]
+ExploredFolders = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="[COLLECTION...]",
+        help="Folders of collections. Without any, two collections of handwritten digits are made in starshl-demo.",
+    ),
 ]
 Demo = Annotated[
     bool,
@@ -55,6 +66,7 @@ Rate = Annotated[float, typer.Option("--rate", metavar="N", help="Requests per s
 Timeout = Annotated[
     float, typer.Option("--timeout", metavar="SECONDS", help="Longest time that a request may take.", min=0.1)
 ]
+Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the first page in your browser.")]
 
 
 def serve(
@@ -91,6 +103,36 @@ def serve(
     settings = Settings(host, port, read_tokens(tokens), limits)
     make = partial(make_demo, DEMO) if demo else lambda: None
     run_service(folders, settings, read_only=read_only, snapshots=snapshots, jobs=jobs, make=make)
+
+
+def explore(
+    collections: ExploredFolders = None,
+    port: Port = 8000,
+    browser: Browser = True,
+    host: Host = "127.0.0.1",
+    tokens: TokenFile = None,
+    read_only: ReadOnly = False,
+    jobs: Jobs = None,
+) -> None:
+    """Look at collections in a browser, and teach them labels.
+
+    This process serves everything, and nothing is loaded from elsewhere. Ctrl+C stops it; what you have labeled is
+    stored already.
+    """
+    from ..service.settings import Settings, read_tokens
+
+    folders = list(collections or (DEMO, _UNLABELED_DEMO))
+    settings = Settings(host, port, read_tokens(tokens))
+
+    def at_start(taken: int) -> None:
+        here = _ON_THIS_MACHINE.get(host, host)
+        address = f"http://{f'[{here}]' if ':' in here else here}:{taken}/"
+        typer.echo(f"{address} shows {', '.join(folder.name for folder in folders)}. Ctrl+C stops it.")
+        if browser:
+            threading.Thread(target=_open, args=(address, here, taken), daemon=True).start()
+
+    make = (lambda: None) if collections else _make_demos
+    run_service(folders, settings, read_only=read_only, jobs=jobs, make=make, at_start=at_start, log_level="WARNING")
 
 
 def run_service(
@@ -139,55 +181,9 @@ def make_demo(folder: Path, *, labeled: bool = True) -> None:
         (make_digits if labeled else make_unlabeled_digits)(folder)
 
 
-# ``starshl explore``: look at collections in a browser, search them by clicks, and teach them.
-
-_UNLABELED = DEMO.with_name("digits-to-teach")
-# A service that listens everywhere is at no address of that name.
-_ON_THIS_MACHINE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
-_SECONDS_TO_START = 30  # to wait for the service; then the page is opened in any case
-Folders_explore = Annotated[
-    list[Path] | None,
-    typer.Argument(
-        metavar="[COLLECTION...]",
-        help="Folders of collections. Without any, two collections of handwritten digits are made in starshl-demo.",
-    ),
-]
-Browser = Annotated[bool, typer.Option("--browser/--no-browser", help="Open the first page in your browser.")]
-
-
-def explore(
-    collections: Folders_explore = None,
-    port: Port = 8000,
-    browser: Browser = True,
-    host: Host = "127.0.0.1",
-    tokens: TokenFile = None,
-    read_only: ReadOnly = False,
-    jobs: Jobs = None,
-) -> None:
-    """Look at collections in a browser, and teach them labels.
-
-    This process serves everything, and nothing is loaded from elsewhere. Ctrl+C stops it; what you have labeled is
-    stored already.
-    """
-    from ..service.settings import Settings, read_tokens
-
-    folders = list(collections or (DEMO, _UNLABELED))
-    settings = Settings(host, port, read_tokens(tokens))
-
-    def at_start(taken: int) -> None:
-        here = _ON_THIS_MACHINE.get(host, host)
-        address = f"http://{f'[{here}]' if ':' in here else here}:{taken}/"
-        typer.echo(f"{address} shows {', '.join(folder.name for folder in folders)}. Ctrl+C stops it.")
-        if browser:
-            threading.Thread(target=_open, args=(address, here, taken), daemon=True).start()
-
-    make = (lambda: None) if collections else _make_demos
-    run_service(folders, settings, read_only=read_only, jobs=jobs, make=make, at_start=at_start, log_level="WARNING")
-
-
 def _make_demos() -> None:
     make_demo(DEMO)
-    make_demo(_UNLABELED, labeled=False)
+    make_demo(_UNLABELED_DEMO, labeled=False)
 
 
 def _open(address: str, host: str, port: int) -> None:

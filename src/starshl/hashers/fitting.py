@@ -1,4 +1,4 @@
-"""Hashers of several code lengths: from a single fit if the method can, and from one fit per length otherwise."""
+"""What surrounds a fit: several code lengths from one, what a model remembers of it, and the codes of its rows."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from .._common.validation import SamplesLike
 from ..codes.binary import BinaryCodes
 from ..data.tables.row_source import RowSource
 from .base import BaseHasher
+from .prepared import inner_hasher
+
+BLOCK_ROWS = 8192  # a multiple of the tiles of all hashers, so that blocks change no byte of the codes
 
 
 def at_length(hasher: BaseHasher, n_bits: int) -> BaseHasher:
@@ -38,7 +41,20 @@ def fit_lengths(
         yield fit(at_length(first, n_bits), X, y) if other is None else other(n_bits)
 
 
-# The codes under which rows are stored as items, with the labels that are known and without them.
+def name_features(fitted: BaseHasher, names: Sequence[str] | None) -> None:
+    """Let a hasher remember the columns that it was fitted on, if they have names.
+
+    A later table may then have its columns in any order, and more of them.
+    """
+    if names is not None:
+        fitted.feature_names_in_ = np.array(names, dtype=object)
+
+
+def forget_how_it_ran(fitted: BaseHasher) -> None:
+    """Reset the settings of a fit that are not part of the model, so that its file is the same for any of them."""
+    learner = inner_hasher(fitted)
+    settings = {"verbose": 0, "n_jobs": None}
+    learner.set_params(**{name: value for name, value in settings.items() if name in learner.get_params()})
 
 
 def codes_of_training_rows(fitted: Any, X: SamplesLike, y: LabelsLike) -> BinaryCodes:
@@ -50,11 +66,6 @@ def codes_of_training_rows(fitted: Any, X: SamplesLike, y: LabelsLike) -> Binary
     kept = getattr(fitted, "training_codes_", None)
     # A large fit may keep the codes of some rows only.
     return fitted.encode_database(X, y) if kept is None or len(kept) != np.shape(X)[0] else kept
-
-
-# Codes of rows that are read block by block.
-
-BLOCK_ROWS = 8192  # a multiple of the tiles of all hashers, so that blocks change no byte of the codes
 
 
 def encode_blocks(
@@ -85,9 +96,6 @@ def encode_blocks(
         n_done += len(block)
         report(len(block))
     return hasher.as_codes(np.concatenate(packed))
-
-
-# Turn vectors into a collection of codes, with the comparison stored in it.
 
 
 def codes_of_vectors(fitted: BaseHasher, X: ArrayLike, y: LabelsLike) -> BinaryCodes:

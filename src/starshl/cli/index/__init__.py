@@ -1,4 +1,4 @@
-"""``starshl index``: keep items in a collection, search and export it; one file per command."""
+"""``starshl index``: keep items in a collection, search and export it."""
 
 from __future__ import annotations
 
@@ -12,15 +12,3 @@ from .search import search
 app = typer.Typer(no_args_is_help=True, help="Build, change, search, verify and export a collection.")
 for _command in (build, add, label, declare, remove, search, verify, export, binarize):
     app.command()(_command)
-
-__all__ = [
-    "add",
-    "binarize",
-    "build",
-    "declare",
-    "export",
-    "label",
-    "remove",
-    "search",
-    "verify",
-]

@@ -1,4 +1,4 @@
-"""What the index commands share: opening a collection, encoding items, and answers."""
+"""What the index commands share: opening a collection, encoding items, queries of all kinds, and answers."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ Keep = Annotated[
         "exact distance.",
     ),
 ]
+_OF_VECTORS = (".npy", ".npz")  # files that cannot hold texts here
 _ROWS_PER_STEP = 2048  # between two steps of the progress bar
 _SKIPPED_SHOWN = 10  # files listed on the screen
 
@@ -105,11 +106,6 @@ def left_out_lines(n_other_files: int, skipped: Sequence[Skipped]) -> list[str]:
 def print_answer(answer: dict[str, Any], text: str, as_json: bool) -> None:
     """Print an answer as one line of JSON, or as text."""
     typer.echo(json.dumps(answer) if as_json else text)
-
-
-# What the queries of a command are: vectors in a file, or texts and pictures that the collection's embedder reads.
-
-_OF_VECTORS = (".npy", ".npz")  # files that cannot hold texts here
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""``starshl index build``: a new collection from a model and a file of vectors."""
+"""Most commands of ``starshl index``: ``build``, ``declare``, ``label``, ``remove``, ``verify`` and ``export``."""
 
 from __future__ import annotations
 
@@ -41,8 +41,6 @@ from .common import (
     print_answer,
 )
 
-# ``starshl index declare``: metadata fields that filters find fast.
-
 FieldOptions = Annotated[
     list[str] | None,
     typer.Option(
@@ -56,26 +54,18 @@ FieldArguments = Annotated[
     list[str],
     typer.Argument(metavar="NAME=TYPE...", help="Fields, such as year=int; types are int, float, str and bool."),
 ]
-
-
-def declare(folder: Folder, fields: FieldArguments, progress: Progress = None, as_json: AsJson = False) -> None:
-    """Declare metadata fields, so that filters on them are fast."""
-    with open_collection(folder) as collection, busy("reading metadata", progress):
-        collection.declare_fields(parsed_fields(fields))
-        declared = collection.fields
-    text = ", ".join(f"{name} ({kind})" for name, kind in declared.items())
-    print_answer({"fields": declared}, f"declared fields: {text}", as_json)
-
-
-def parsed_fields(texts: list[str] | None) -> dict[str, str]:
-    """Return names and types from the command line."""
-    fields = {}
-    for text in texts or []:
-        name, separator, kind = text.rpartition("=")
-        if not separator:
-            raise ValueError(f"The field is {text!r}; give its name and its type, such as year=int.")
-        fields[name] = kind
-    return fields
+NewLabel = Annotated[
+    str | None,
+    typer.Option(
+        "--set",
+        metavar="LABEL",
+        help="The new label; a whole number is stored as a number, unless other labels are text.",
+    ),
+]
+Clear = Annotated[bool, typer.Option("--clear", help="Remove the labels.")]
+Compact = Annotated[bool, typer.Option("--compact", help="Shrink the file afterward.")]
+Output = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="A .parquet or .jsonl file to write.")]
+_EXIT_DAMAGED = 1
 
 
 def build(
@@ -119,17 +109,24 @@ def build(
     print_answer(answer, text, as_json)
 
 
-# ``starshl index label``: labels of stored items.
+def declare(folder: Folder, fields: FieldArguments, progress: Progress = None, as_json: AsJson = False) -> None:
+    """Declare metadata fields, so that filters on them are fast."""
+    with open_collection(folder) as collection, busy("reading metadata", progress):
+        collection.declare_fields(parsed_fields(fields))
+        declared = collection.fields
+    text = ", ".join(f"{name} ({kind})" for name, kind in declared.items())
+    print_answer({"fields": declared}, f"declared fields: {text}", as_json)
 
-NewLabel = Annotated[
-    str | None,
-    typer.Option(
-        "--set",
-        metavar="LABEL",
-        help="The new label; a whole number is stored as a number, unless other labels are text.",
-    ),
-]
-Clear = Annotated[bool, typer.Option("--clear", help="Remove the labels.")]
+
+def parsed_fields(texts: list[str] | None) -> dict[str, str]:
+    """Return names and types from the command line."""
+    fields = {}
+    for text in texts or []:
+        name, separator, kind = text.rpartition("=")
+        if not separator:
+            raise ValueError(f"The field is {text!r}; give its name and its type, such as year=int.")
+        fields[name] = kind
+    return fields
 
 
 def label(folder: Folder, ids: ItemIds, new: NewLabel = None, clear: Clear = False, as_json: AsJson = False) -> None:
@@ -169,11 +166,6 @@ def _parsed(text: str, kind: str | None) -> str | int | bool:
         return text  # the first label of a collection, which decides what the others are
 
 
-# ``starshl index remove``: remove items from a collection.
-
-Compact = Annotated[bool, typer.Option("--compact", help="Shrink the file afterward.")]
-
-
 def remove(folder: Folder, ids: ItemIds, compact: Compact = False, as_json: AsJson = False) -> None:
     """Remove items by id, all of them or none."""
     with open_collection(folder) as collection:
@@ -182,11 +174,6 @@ def remove(folder: Folder, ids: ItemIds, compact: Compact = False, as_json: AsJs
             collection.compact()
         answer = {"removed": len(ids), "items": len(collection)}
     print_answer(answer, f"{counted(answer['removed'], 'item')} removed, {answer['items']:,} left", as_json)
-
-
-# ``starshl index verify``: examine a collection.
-
-_EXIT_DAMAGED = 1
 
 
 def verify(folder: Folder, progress: Progress = None, as_json: AsJson = False) -> None:
@@ -205,11 +192,6 @@ def verify(folder: Folder, progress: Progress = None, as_json: AsJson = False) -
         typer.echo(f"Error: {error}", err=True)
         raise typer.Exit(_EXIT_DAMAGED) from error
     print_answer(answer, f"{counted(answer['items'], 'item')} of {counted(answer['bits'], 'bit')}, all intact", as_json)
-
-
-# ``starshl index export``: all items in a file for other programs.
-
-Output = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="A .parquet or .jsonl file to write.")]
 
 
 def export(folder: Folder, output: Output, progress: Progress = None, as_json: AsJson = False) -> None:

@@ -22,7 +22,7 @@ from ...evaluation.benchmark import hold_out
 from ...evaluation.hasher_choice import choose_hasher
 from ...hashers.base import BaseHasher
 from ...hashers.baselines.lsh import LSHash
-from ...hashers.fitting import codes_of_vectors
+from ...hashers.fitting import codes_of_vectors, name_features
 from ..collection import Collection, atomic_collection
 from ..labels import item_labels
 
@@ -122,8 +122,7 @@ def build_collection(
     """
     known = item_labels(labels, len(X))
     learned = _learn_hasher(X, known, n_bits)
-    if feature_names is not None:
-        learned.hasher.feature_names_in_ = np.array(feature_names, dtype=object)
+    name_features(learned.hasher, feature_names)
     codes = codes_of_vectors(learned.hasher, X, learned.taught_by)
     columns = {"ids": ids, "metadata": metadata, "references": references, "previews": previews}
     with atomic_collection(folder, learned.hasher, vectors=_VECTOR_DTYPE, embedder=embedder, title=title) as made:

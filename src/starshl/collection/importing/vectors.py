@@ -20,7 +20,7 @@ from ...evaluation.comparison import Comparison, compare_choice
 from ...evaluation.comparison_page import find_titles, guess_picture_shape, write_page
 from ...evaluation.hasher_choice import choose_hasher
 from ...hashers.base import BaseHasher
-from ...hashers.fitting import at_length, codes_of_vectors
+from ...hashers.fitting import at_length, codes_of_vectors, name_features
 from ...index.base import check_ids
 from ...index.metadata import check_metadata
 from ..collection import atomic_collection
@@ -131,7 +131,8 @@ def binarize(
     comparison = compare_choice(split, choice)
     is_settled = len(choice.lengths) == 1
     chosen = choice.hasher if is_settled else at_length(choice.hasher, comparison.n_bits)
-    fitted = _fit(chosen, X, known, feature_names)
+    fitted = clone(chosen).fit(X, known)
+    name_features(fitted, feature_names)
     codes = codes_of_vectors(fitted, X, known)
     with atomic_collection(collection, fitted) as made:
         # The codes of labels follow from the labels, which are stored.
@@ -141,11 +142,3 @@ def binarize(
         titles = None if guess_picture_shape(split.X) else find_titles(metadata, references)
         write_page(made.folder / "comparison.html", comparison, split.X, titles=titles)
     return comparison
-
-
-def _fit(hasher: BaseHasher, X: ArrayLike, y: LabelsLike, feature_names: Sequence[str] | None) -> BaseHasher:
-    """Return a copy of the hasher, fitted on all rows."""
-    fitted = clone(hasher).fit(X, y)
-    if feature_names is not None:
-        fitted.feature_names_in_ = np.array(feature_names, dtype=object)
-    return fitted
