@@ -20,7 +20,8 @@ import numpy as np
 
 from starshl import BinaryCodes, Collection
 from starshl.collection.database import Connection
-from starshl.collection.filters import Filters
+from starshl.collection.filters import passing_items
+from starshl.collection.options import Filters
 from starshl.hashers.baselines import LSHash
 
 BATCH = 20
@@ -95,8 +96,8 @@ def check_state(collection):
     with collection._session.reading() as (snapshot, store):
         rows = list(store.all_rows())
         vectors = snapshot.vectors_of(store, [row.id for row in rows])
-        replaced = Filters(where={"step": REPLACED}).passing(snapshot, store)
-        labeled = Filters(labels=["checked"]).passing(snapshot, store)
+        replaced = passing_items(snapshot, store, Filters.of({"step": REPLACED}))
+        labeled = passing_items(snapshot, store, Filters.of(labels=["checked"]))
     assert sorted(snapshot.index.ids[replaced]) == [row.id for row in rows if read_metadata(row)["step"] == REPLACED]
     assert sorted(snapshot.index.ids[labeled]) == [row.id for row in rows if row.label is not None]
     for row, vector in zip(rows, vectors, strict=True):

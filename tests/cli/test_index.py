@@ -1,6 +1,7 @@
 """The commands of `starshl index`, in process."""
 
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -42,7 +43,9 @@ def test_build_search_and_verify_agree_with_the_library(built):
     result = json.loads(run(built, "search", "items", "queries.npy", "-k", "4", "--json").stdout)
     with Collection(built / "items", read_only=True) as collection:
         expected = collection.search(np.load(built / "queries.npy"), 4)
-    assert result == [[hit._asdict() for hit in hits] for hits in expected]
+    assert [[{**hit, "explanation": None} for hit in hits] for hits in result] == [
+        [asdict(hit) for hit in hits] for hits in expected
+    ]
     assert result[0][0]["id"] == 100
     assert json.loads(run(built, "verify", "items", "--json").stdout)["items"] == 50
 
@@ -161,7 +164,8 @@ def test_references_are_a_column_and_columns_can_be_dropped(built):
     assert run(built, "build", str(built / "second"), "model.star", *words).exit_code == 0
     for folder in ("items", "second"):
         with Collection(built / folder, read_only=True) as collection:
-            assert collection.get([203])[0][:5] == (203, "3.png", {}, None, "vector")
+            (item,) = collection.get([203])
+            assert (item.reference, item.metadata, item.label, item.code_from) == ("3.png", {}, None, "vector")
 
 
 @pytest.fixture
@@ -208,7 +212,8 @@ def test_a_csv_gives_items_as_it_gives_rows_to_fit(iris):
     expected = load(iris / "model.star").encode(X)
     with Collection(iris / "items", read_only=True) as collection:
         assert np.array_equal(collection.codes(np.arange(150)).packed, expected.packed)
-        assert collection.get([60])[0][:5] == (60, "60.png", {"kind": "y", "note": None}, None, "vector")
+        (item,) = collection.get([60])
+        assert (item.reference, item.metadata, item.label) == ("60.png", {"kind": "y", "note": None}, None)
     assert run(iris, "search", "items", "iris.csv", "-k", "1").stdout.splitlines()[1].split()[:3] == ["0", "0", "0"]
     words = (*words, "--labels", "kind", "--drop", "note", "--bits", "16", "--method", "LSHash", "--json")
     assert json.loads(run(iris, "binarize", str(iris / "new"), *words).stdout)["vectors"] == ["d", "c", "b", "a"]

@@ -99,7 +99,7 @@ def test_labels_are_set_and_cleared(built):
         (("label", "items", "7", "--set", "1"), "id 7 is not"),
         (("search", "items", "queries.npy", "--metric", "x"), "choose one of 'euclidean', 'cosine'"),
         (("search", "items", "queries.npy", "--rescore", "--radius", "3"), "does nothing with --radius"),
-        (("search", "items", "queries.npy", "--reject", "0", "--radius", "3"), "for the -k nearest items"),
+        (("search", "items", "queries.npy", "--by-scores", "--radius", "3"), "--by-scores says how the -k nearest"),
         (
             ("search", "items", "queries.npy", "--class-first", "3"),
             "codes of a StarRidge",
@@ -108,7 +108,7 @@ def test_labels_are_set_and_cleared(built):
             ("search", "items", "queries.npy", "--no-rescore", "--oversample", "3"),
             "oversample is 3",
         ),
-        (("search", "items", "--item", "100", "--explain"), "--explain needs a query"),
+        (("search", "items", "--item", "100", "--reject", "0"), "--reject needs a query with a vector"),
         (("build", "new", "model.star", "rows.npz", "--keep", "float32"), "choose one of 'float16', 'int8'"),
     ],
 )
@@ -139,6 +139,18 @@ def test_queries_unlike_all_training_rows_find_none_of_the_items(built):
         .stdout.splitlines()[-1]
         .endswith(" 1 none of these")
     )
+
+
+def test_a_radius_finds_all_that_are_near_enough_unless_they_are_rejected(built):
+    np.save(built / "strange.npy", np.vstack([np.load(built / "queries.npy")[:1], np.full((1, 6), 90.0)]))
+    words = ("search", "items", "strange.npy", "--radius", "16")
+    assert [len(hits) for hits in answer_of(built, *words)] == [60, 60]
+    assert [len(hits) for hits in answer_of(built, *words, "--reject", "0.05")] == [60, 0]
+
+
+def test_stored_items_are_explained_by_their_kept_vectors(built):
+    (first, *_), _ = answer_of(built, "search", "items", "--item", "104", "--item", "105", "--explain")
+    assert (first["id"], first["explanation"]["rescored"]) == (104, 0)
 
 
 def test_answers_are_explained(built):

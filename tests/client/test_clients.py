@@ -112,12 +112,20 @@ def test_a_client_does_what_a_collection_does(things, rows):
     assert (things.snapshots(), things.jobs()) == ([], [])
 
 
+def test_a_client_finds_what_the_collection_finds(things, app, rows):
+    with app.state.service.searcher("things").opened() as collection:
+        for options in ({}, {"explain": True, "labels": np.array([1])}, {"radius": 6, "among": range(9)}):
+            assert things.search(rows[:3], 4, **options) == collection.search(rows[:3], 4, **options)
+            assert things.search(items=[2, 5], **options) == collection.search(items=[2, 5], **options)
+        assert things.get([2, 5], vectors=True) == collection.get([2, 5], vectors=True)
+
+
 def test_filters_list_count_recommend_and_remove(things, rows):
     things.declare_fields({"n": "int"})
     page = things.list_items(limit=2, where={"n": {">": 4}}, labels=np.array([1]))
     assert ([item.id for item in page.items], page.next) == ([5, 7], 7)
     assert (things.count(), things.count(labels=[0], where={"n": {"<": 4}}), things.count(among=[3, 99])) == (20, 2, 1)
-    near, labeled = things.search_together([{"vectors": rows[:2], "k": 1}, {"items": [3], "k": 5, "labels": [0]}])
+    near, labeled = things.search_together([{"X": rows[:2], "k": 1}, {"items": [3], "k": 5, "labels": [0]}])
     assert [found.hits[0].id for found in near] == [0, 1]
     assert labeled == things.search(items=[3], k=5, labels=[0])
     hits = things.recommend([0, 1], [2], 3, labels=[0])

@@ -142,11 +142,15 @@ def strange(query):
 
 
 def test_a_search_says_none_of_these_where_the_query_is_like_no_training_row(collection, ridge, strange):
-    found = collection.search(strange, k=3)
+    def found(**options):
+        return [each.hits for each in collection.search(strange, k=3, **options)]
+
+    usual = found()
     assert collection.novelty(strange).tolist() == ridge.novelty(strange).tolist()
-    assert collection.search(strange, k=3, reject=0.05) == [found[0], []]
-    assert collection.search(strange, k=3, reject=0) == found
-    assert collection.search(strange, k=3, reject=1) == [[], []]
+    assert [each.novelty for each in collection.search(strange, reject=0.05)] == ridge.novelty(strange).tolist()
+    assert found(reject=0.05) == [usual[0], []]
+    assert found(reject=0) == usual
+    assert found(reject=1) == [[], []]
 
 
 def test_an_explanation_says_how_familiar_the_query_is(collection, ridge, strange):
@@ -173,7 +177,7 @@ def test_hashers_that_cannot_tell_say_so_instead(tmp_path, folder, ridge, rows, 
     ("use", "error", "message"),
     [
         (lambda c, x: c.explain(np.repeat(x, 2, axis=0), [1]), ValueError, "X has 2 rows"),
-        (lambda c, x: c.explain(x, c.search(x)), TypeError, "hits holds a list"),
+        (lambda c, x: c.explain(x, c.search(x)), TypeError, "hits holds a Found"),
         (lambda c, x: c.explain(x, [777]), KeyError, "777 is not"),
         (lambda c, x: c.search(x, reject=5), ValueError, "reject is 5"),
         (lambda c, x: c.search(items=[1], reject=0.1), ValueError, "reject needs X"),

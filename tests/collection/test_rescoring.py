@@ -155,7 +155,7 @@ def test_filters_apply_before_rescoring(kept, rows):
         assert [hit.id for hit in hits] == brute_force(rows[0], stored[40:50], np.arange(40, 50), 3)[0]
         collection.set_labels([7, 9], ["a", "a"])
         assert {hit.id for hit in collection.search(rows[:1], labels=["a"])[0]} == {7, 9}
-        assert collection.search(rows[:1], among=[]) == [[]]
+        assert [*map(len, collection.search(rows[:1], among=[]))] == [0]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -108,7 +108,7 @@ def test_queries_unlike_the_training_rows_are_rejected_as_in_one_collection(inli
     with Collection(folder / "all", read_only=True) as whole:
         found = sharded.search(X, 5, reject=0.05)
         assert found == whole.search(X, 5, reject=0.05)
-    assert found[-4:] == [[]] * 4
+    assert [*map(len, found[-4:])] == [0] * 4
     assert sum(map(bool, found)) >= 6
 
 
@@ -137,7 +137,7 @@ def test_what_cannot_be_merged_is_refused(inline, tmp_path, digits):
     sharded = ShardedCollection([tmp_path / "a", tmp_path / "b"], None)
     with pytest.raises(ValueError, match=r"in different ways.*None, float16"):
         sharded.search(X)
-    assert sharded.search(X, rescore=False) == [[], []]
+    assert [*map(len, sharded.search(X, rescore=False))] == [0, 0]
     bare = ShardedCollection([tmp_path / "a"], None)
     assert repr(bare) == f"ShardedCollection([{str(tmp_path / 'a')!r}])"
     with pytest.raises(ValueError, match="this collection keeps no vectors"):

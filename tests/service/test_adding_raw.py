@@ -146,7 +146,7 @@ def test_the_blocking_client_sends_the_same_requests():
         assert album.add_picture(BLUE, label=True).ids == [3]
         assert album.add(texts=["soup"]).ids == [3]
         assert album.upsert(texts=["soup"], ids=[3]).ids == [3]
-        with pytest.raises(ValueError, match="Give either vectors, texts"):
+        with pytest.raises(ValueError, match="Give either X, texts"):
             album.add()
         with pytest.raises(ValueError, match="2 values of label"):
             album.add(texts=["soup"], labels=["food", "food"])

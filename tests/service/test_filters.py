@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from starshl import Collection
-from starshl.service.requests import SearchOptions
+from starshl.collection import SearchOptions
 
 THINGS = "/collections/things"
 pytestmark = pytest.mark.filterwarnings("ignore:The filter reads the metadata")

@@ -10,6 +10,7 @@ from dataclasses import replace
 import httpx
 import pytest
 
+from starshl import Collection
 from starshl.service import Service, create_app
 from starshl.service.http import server
 from starshl.service.settings import Limits, Settings
@@ -188,7 +189,7 @@ def test_a_request_that_takes_too_long_is_answered_and_others_are_too_many(folde
     limits = Limits(request_seconds=2, requests_at_once=2)
     with served(folder, limits) as port:
         release = threading.Event()
-        monkeypatch.setattr("starshl.service.searcher.searched", lambda *_: release.wait(60) and [])
+        monkeypatch.setattr(Collection, "answer", lambda *_, **__: release.wait(60) and [])
         url = f"http://127.0.0.1:{port}"
         statuses = []
 

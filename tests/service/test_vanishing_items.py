@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from starshl import Collection
+from starshl.collection import collection as collections
 from starshl.service import Service
 from starshl.service.errors import ConflictError
 from starshl.service.explorer import exploration
@@ -95,21 +96,20 @@ def test_a_lesson_whose_items_vanish_while_it_is_shown_is_prepared_again(ask, se
     assert (answered.status_code, "Reload the page" in answered.json()["detail"]) == (409, True)
 
 
-def test_hits_are_explained_together_and_those_that_vanish_not_at_all(ask, searcher, rows, monkeypatch):
-    explain, asked = Collection.explain, []
+def test_hits_that_vanish_are_explained_as_they_were_found(ask, searcher, rows, monkeypatch):
+    real, gone = collections.explained, []
 
-    def after_a_removal(self, X, hits, **options):
-        asked.append([hit.id for hit in hits])
-        if len(asked) == 2:
-            searcher.writer.remove(asked[1][:1]).result(60)
-        return explain(self, X, hits, **options)
+    def after_a_removal(state, store, X, items, found, metric):
+        gone.append(found[0][0].id)
+        searcher.writer.remove(gone).result(60)
+        return real(state, store, X, items, found, metric)
 
-    monkeypatch.setattr(Collection, "explain", after_a_removal)
+    monkeypatch.setattr(collections, "explained", after_a_removal)
     body = {"vectors": rows[:1].tolist(), "k": 3, "explain": True}
-    for n_calls, expected in ((1, [True] * 3), (1 + 4, [False, True, True])):
-        (found,) = ask("POST", f"{THINGS}/search", json=body).json()["results"]
-        assert [hit["explanation"] is not None for hit in found["hits"]] == expected
-        assert len(asked) == n_calls
+    (found,) = ask("POST", f"{THINGS}/search", json=body).json()["results"]
+    assert [hit["explanation"]["id"] for hit in found["hits"]] == [hit["id"] for hit in found["hits"]]
+    assert found["hits"][0]["id"] == gone[0]
+    assert ask("GET", f"{THINGS}/items/{gone[0]}").status_code == 404
 
 
 def test_paging_goes_on_when_an_item_vanishes(ask, searcher, monkeypatch):

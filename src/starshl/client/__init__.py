@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from .._common.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from .answers import CollectionInfo, Explanation, Found, Hit, Item, ItemPage, Job, Prediction, Snapshot, Written
+    from .answers import CollectionInfo, ItemPage, Job, Prediction, Snapshot, Written
     from .asynchronous import AsyncClient, AsyncCollection
     from .synchronous import Client, RemoteCollection
     from .transport import Retries, ServiceProblem, ServiceUnreachable
@@ -17,10 +17,6 @@ __all__ = [
     "AsyncCollection",
     "Client",
     "CollectionInfo",
-    "Explanation",
-    "Found",
-    "Hit",
-    "Item",
     "ItemPage",
     "Job",
     "Prediction",
@@ -35,18 +31,7 @@ __all__ = [
 __getattr__, __dir__ = on_first_use(
     __name__,
     {
-        "answers": [
-            "CollectionInfo",
-            "Explanation",
-            "Found",
-            "Hit",
-            "Item",
-            "ItemPage",
-            "Job",
-            "Prediction",
-            "Snapshot",
-            "Written",
-        ],
+        "answers": ["CollectionInfo", "ItemPage", "Job", "Prediction", "Snapshot", "Written"],
         "asynchronous": ["AsyncClient", "AsyncCollection"],
         "synchronous": ["Client", "RemoteCollection"],
         "transport": ["Retries", "ServiceProblem", "ServiceUnreachable"],

@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 from urllib.parse import quote
 
 import httpx
@@ -19,9 +19,13 @@ from numpy.typing import ArrayLike
 
 from .._common.files import replacing_file
 from .._common.labels import Label
-from .answers import CollectionInfo, Found, Hit, Item, ItemPage, Job, Prediction, Snapshot, Written
+from ..collection.answers import Found, Item
+from .answers import CollectionInfo, ItemPage, Job, Prediction, Snapshot, Written
 from .calls import Call, PathLike, given, items_body, new_items, new_key, plain_ids, plain_labels, queries, search_body
 from .transport import Retries, checked_address, read_answer, unreachable
+
+if TYPE_CHECKING:
+    from ..collection.options import FilterKeywords, SearchKeywords
 
 Result = TypeVar("Result")
 _ROOT = "/api/v1/collections"
@@ -132,7 +136,10 @@ async def _pieces(path: Path) -> AsyncIterator[bytes]:
 
 
 class AsyncCollection:
-    """A collection of a service; arguments are those of :class:`starshl.Collection`."""
+    """A collection of a service; arguments are those of :class:`starshl.Collection`.
+
+    The service itself makes vectors from ``texts``, and from ``rows`` of a table: dictionaries by column, or lists.
+    """
 
     def __init__(self, client: AsyncClient, name: str) -> None:
         self.name = name
@@ -147,43 +154,30 @@ class AsyncCollection:
 
     async def search(
         self,
-        vectors: ArrayLike | None = None,
+        X: ArrayLike | None = None,
         k: int = 10,
         *,
         items: Sequence[int] | None = None,
         texts: Sequence[str] | None = None,
-        radius: int | None = None,
-        where: Mapping[str, Any] | None = None,
-        labels: Sequence[Label] | None = None,
-        among: Sequence[int] | None = None,
-        **options: Any,
+        rows: Sequence[Any] | None = None,
+        **options: Unpack[SearchKeywords],
     ) -> list[Found]:
-        """Return the nearest items of vectors, texts or stored items, one :class:`Found` per query.
+        """Return the nearest items of vectors, texts, rows of a table or stored items, as a collection finds them.
 
-        A collection of table rows takes ``rows``: dictionaries by column, or lists. Further options are ``rescore``,
-        ``oversample``, ``metric``, ``class_first``, ``reject``, ``by_scores`` and ``explain``.
+        Options are those of :meth:`starshl.Collection.search`.
         """
-        filters = {"k": k, "radius": radius, "where": where, "labels": labels, "among": among}
-        body = search_body(vectors, items, filters | options)
-        body |= {} if texts is None else {"texts": list(texts)}
+        body = search_body(X, k, items=items, texts=texts, rows=rows, **options)
         return await self._client.send(Call("POST", self._path("search"), Found.all_in("results"), body))
 
-    async def search_picture(
-        self,
-        picture: bytes | PathLike,
-        k: int = 10,
-        *,
-        labels: Sequence[str] | None = None,
-        **options: Any,
-    ) -> list[Hit]:
+    async def search_picture(self, picture: bytes | PathLike, k: int = 10, **options: Unpack[SearchKeywords]) -> Found:
         """Return the nearest items of a picture, given as a path or as the bytes of a picture file.
 
-        Further options are ``where``, ``radius``, ``rescore`` and ``explain``.
+        Options are ``where``, ``labels``, ``radius``, ``rescore`` and ``explain``.
         """
-        given_options = {"k": k, "labels": labels} | options
+        given_options = {"k": k, **options}
         call = Call.of_picture(self._path("search/picture"), Found.all_in("results"), picture, given_options)
         (found,) = await self._client.send(call)
-        return found.hits
+        return found
 
     async def encode_picture(self, picture: bytes | PathLike) -> str:
         """Return the code of a picture in hexadecimal."""
@@ -219,57 +213,48 @@ class AsyncCollection:
 
         Each is a dictionary with the arguments of :meth:`search`, such as ``{"items": [3], "k": 5}``.
         """
-        bodies = [search_body(each.get("vectors"), each.get("items"), each) for each in searches]
+        bodies = [search_body(**each) for each in searches]
         read = Found.all_in("results")
         path, body = self._path("search/batch"), {"searches": bodies}
         return await self._client.send(Call("POST", path, lambda answer: [*map(read, answer["answers"])], body))
 
     async def recommend(
-        self,
-        like: Sequence[int],
-        unlike: Sequence[int] = (),
-        k: int = 10,
-        *,
-        where: Mapping[str, Any] | None = None,
-        labels: Sequence[Label] | None = None,
-        among: Sequence[int] | None = None,
-        **options: Any,
-    ) -> list[Hit]:
+        self, like: Sequence[int], unlike: Sequence[int] = (), k: int = 10, **options: Unpack[SearchKeywords]
+    ) -> Found:
         """Return items like some stored items and unlike others, by their kept vectors; these items are left out.
 
-        Further options are those of :meth:`search`.
+        Options are those of :meth:`search`, without ``radius``.
         """
-        filters = {"k": k, "where": where, "labels": labels, "among": among}
-        body = given(filters | options) | {"like": plain_ids(like), "unlike": plain_ids(unlike)}
+        body = given({"k": k, **options}) | {"like": plain_ids(like), "unlike": plain_ids(unlike)}
         (found,) = await self._client.send(Call("POST", self._path("recommend"), Found.all_in("results"), body))
-        return found.hits
+        return found
 
     async def encode(
         self,
-        vectors: ArrayLike | None = None,
+        X: ArrayLike | None = None,
         *,
         texts: Sequence[str] | None = None,
         rows: Sequence[Any] | None = None,
     ) -> list[str]:
         """Return the codes of vectors, texts or rows of a table in hexadecimal."""
-        body = queries(vectors, texts, rows)
+        body = queries(X, texts, rows)
         return await self._client.send(Call("POST", self._path("encode"), lambda answer: list(answer["codes"]), body))
 
     async def predict(
         self,
-        vectors: ArrayLike | None = None,
+        X: ArrayLike | None = None,
         *,
         texts: Sequence[str] | None = None,
         rows: Sequence[Any] | None = None,
         probabilities: bool = False,
     ) -> Prediction:
         """Predict the labels of vectors, texts or rows of a table."""
-        body = queries(vectors, texts, rows) | {"probabilities": probabilities}
+        body = queries(X, texts, rows) | {"probabilities": probabilities}
         return await self._client.send(Call("POST", self._path("predict"), Prediction.of, body))
 
     async def add(
         self,
-        vectors: ArrayLike | None = None,
+        X: ArrayLike | None = None,
         *,
         texts: Sequence[str] | None = None,
         rows: Sequence[Any] | None = None,
@@ -279,12 +264,12 @@ class AsyncCollection:
         references: Sequence[str | None] | None = None,
     ) -> Written:
         """Store new items, given as vectors, texts or rows of a table, all of them or none."""
-        items = new_items(vectors, texts, rows, ids, labels, metadata, references)
+        items = new_items(X, texts, rows, ids, labels, metadata, references)
         return await self._write("POST", "items", items)
 
     async def upsert(
         self,
-        vectors: ArrayLike | None = None,
+        X: ArrayLike | None = None,
         *,
         ids: Sequence[int],
         texts: Sequence[str] | None = None,
@@ -294,7 +279,7 @@ class AsyncCollection:
         references: Sequence[str | None] | None = None,
     ) -> Written:
         """Store items, given as vectors, texts or rows of a table, under given ids, replacing those that exist."""
-        items = new_items(vectors, texts, rows, ids, labels, metadata, references)
+        items = new_items(X, texts, rows, ids, labels, metadata, references)
         return await self._write("PUT", "items", items)
 
     async def update(self, ids: Sequence[int], metadata: Sequence[Mapping[str, Any]]) -> Written:
@@ -326,25 +311,15 @@ class AsyncCollection:
         self,
         after: int | None = None,
         limit: int = 100,
-        *,
-        where: Mapping[str, Any] | None = None,
-        labels: Sequence[Label] | None = None,
-        among: Sequence[int] | None = None,
+        **filters: Unpack[FilterKeywords],
     ) -> ItemPage:
         """Return the first items that pass filters, of those whose ids are larger than ``after``."""
-        body = given({"where": where, "labels": labels, "among": among, "after": after, "limit": limit})
+        body = given({**filters, "after": after, "limit": limit})
         return await self._client.send(Call("POST", self._path("items/list"), ItemPage.of, body))
 
-    async def count(
-        self,
-        *,
-        where: Mapping[str, Any] | None = None,
-        labels: Sequence[Label] | None = None,
-        among: Sequence[int] | None = None,
-    ) -> int:
+    async def count(self, **filters: Unpack[FilterKeywords]) -> int:
         """Return how many items pass filters."""
-        body = given({"where": where, "labels": labels, "among": among})
-        call = Call("POST", self._path("items/count"), lambda answer: int(answer["count"]), body)
+        call = Call("POST", self._path("items/count"), lambda answer: int(answer["count"]), given(filters))
         return await self._client.send(call)
 
     async def declare_fields(self, fields: Mapping[str, str]) -> CollectionInfo:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike as AnyPath
 from pathlib import Path
@@ -77,7 +77,7 @@ def new_key() -> dict[str, str]:
 
 
 def new_items(
-    vectors: ArrayLike | None,
+    X: ArrayLike | None,
     texts: Sequence[str] | None,
     rows: Sequence[Any] | None,
     ids: Sequence[int] | None,
@@ -86,10 +86,10 @@ def new_items(
     references: Sequence[str | None] | None,
 ) -> dict[str, Any]:
     """Return one object per item to store, which is a vector, a text or a row of a table."""
-    if sum(each is not None for each in (vectors, texts, rows)) != 1:
-        raise ValueError("Give either vectors, texts or rows.")
+    if sum(each is not None for each in (X, texts, rows)) != 1:
+        raise ValueError("Give either X, texts or rows.")
     columns: dict[str, list[Any] | None] = {
-        "vector": None if vectors is None else _rows(vectors),
+        "vector": None if X is None else _rows(X),
         "text": None if texts is None else list(texts),
         "row": None if rows is None else list(rows),
         "id": None if ids is None else plain_ids(ids),
@@ -111,26 +111,28 @@ def items_body(columns: Mapping[str, list[Any]]) -> dict[str, Any]:
     return {"items": [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]}
 
 
-def search_body(vectors: ArrayLike | None, items: Sequence[int] | None, options: Mapping[str, Any]) -> dict[str, Any]:
-    body = given(options)
-    if vectors is not None:
-        body["vectors"] = _rows(vectors)
-    if items is not None:
-        body["items"] = plain_ids(items)
-    return body
-
-
-def queries(
-    vectors: ArrayLike | None, texts: Sequence[str] | None, rows: Sequence[Any] | None = None
+def search_body(
+    X: ArrayLike | None = None,
+    k: int = 10,
+    *,
+    items: Sequence[int] | None = None,
+    texts: Sequence[str] | None = None,
+    rows: Sequence[Any] | None = None,
+    **options: Any,
 ) -> dict[str, Any]:
+    """Return a search, of which the service knows the options."""
+    stored = {} if items is None else {"items": plain_ids(items)}
+    return queries(X, texts, rows) | stored | given({"k": k, **options})
+
+
+def queries(X: ArrayLike | None, texts: Sequence[str] | None, rows: Sequence[Any] | None) -> dict[str, Any]:
     """Return what is given; the service says what to do if that is nothing, or more than one."""
-    return given(
-        {
-            "vectors": None if vectors is None else _rows(vectors),
-            "texts": None if texts is None else list(texts),
-            "rows": None if rows is None else list(rows),
-        }
-    )
+    body: dict[str, list[Any] | None] = {
+        "vectors": None if X is None else _rows(X),
+        "texts": None if texts is None else list(texts),
+        "rows": None if rows is None else list(rows),
+    }
+    return {name: value for name, value in body.items() if value is not None}
 
 
 def _parameter(value: Any) -> Any:
@@ -149,25 +151,29 @@ def _media_type(content: bytes) -> str:
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was given, without types of NumPy, which JSON cannot hold."""
-    present = {name: value for name, value in options.items() if value is not None}
-    lists = {"labels": plain_labels, "among": plain_ids}
-    return {name: lists[name](value) if name in lists else value for name, value in present.items()}
+    return {name: _plain(value) for name, value in options.items() if value is not None}
 
 
-def _rows(vectors: ArrayLike) -> list[list[float]]:
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {name: _plain(inner) for name, inner in value.items()}
+    return [*map(_plain, value)] if isinstance(value, Iterable) and not isinstance(value, str) else value
+
+
+def _rows(X: ArrayLike) -> list[list[float]]:
     try:
-        rows = np.asarray(vectors, np.float64)
+        rows = np.asarray(X, np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"vectors does not hold numbers only ({error}). Give texts as texts=[...], and rows of a table as "
+            f"X does not hold numbers only ({error}). Give texts as texts=[...], and rows of a table as "
             "rows=[{column: value}]."
         ) from error
     if rows.ndim != 2 or not len(rows):
-        raise ValueError(
-            f"vectors has shape {rows.shape}; it must be (n_vectors, n_columns), with at least one vector."
-        )
+        raise ValueError(f"X has shape {rows.shape}; it must be (n_vectors, n_columns), with at least one vector.")
     if not np.isfinite(rows).all():
-        raise ValueError("vectors holds NaN or infinity; only finite numbers can be sent. Impute or drop those rows.")
+        raise ValueError("X holds NaN or infinity; only finite numbers can be sent. Impute or drop those rows.")
     return rows.tolist()
 
 

@@ -20,10 +20,11 @@ from ..hashers.base import BaseHasher
 from ..hashers.prepared import kept_width, rewrapped, same_steps, takes_cells, without_steps
 from ..index.base import check_ids, next_ids
 from ..index.metadata import metadata_texts
+from .answers import Item
 from .embedding import check_embedder_stays
 from .fields import Fields
 from .folder import Kernels, digest_of_model, save_model
-from .items import Item, ItemCodes, Row, check_class_kind, class_kind, item_codes, item_of, reference_texts
+from .items import ItemCodes, Row, check_class_kind, class_kind, item_codes, item_of, reference_texts
 from .labels import check_kind, item_labels, kind_of, label_texts
 from .previews import check_previews, delete_previews, put_previews
 from .session import Change, Session

@@ -111,17 +111,17 @@ class Column(NamedTuple):
             values = [value if known else None for value, known in zip(values, self.present.tolist(), strict=True)]
         return values
 
-    def passing(self, word: str, value: Value | list[Value]) -> np.ndarray:
-        """Return which items have a value that compares with this one, or equals one of a list."""
+    def passing(self, word: str, value: Value | tuple[Value, ...]) -> np.ndarray:
+        """Return which items have a value that compares with this one, or equals one of several."""
         if self.words is not None:
             known = self.words or [""]
             table = (
                 [one in value for one in known]
-                if isinstance(value, list)
+                if isinstance(value, tuple)
                 else [COMPARISONS[word](one, value) for one in known]
             )
             passing = np.array(table, np.bool_).take(self.values)
-        elif isinstance(value, list):
+        elif isinstance(value, tuple):
             return np.any([self.passing("=", one) for one in value], axis=0)
         elif isinstance(value, str):
             # No item of this chunk has a value, or there would be words.

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,29 +26,20 @@ from ..hashers.base import BaseHasher
 from ..hashers.prepared import inner_hasher
 from ..index.base import check_ids
 from ..index.metadata import metadata_texts
+from .answers import Explanation, Found, Hit, Item
 from .changes import Samples, declare, put_items, replace_model, set_item_labels
 from .duplicates import duplicates_of
 from .embedding import embedder_file, item_meta, load_embedder, unknown_texts_note
-from .explanation import Explanation, explain_hits
+from .explanation import explain_hits, explained
 from .export import write_rows
 from .fields import Value, check_fields, fields_text
-from .filters import Filters, count_labels, count_values, kind_of_labels, labels_by_id, passing_ids, unknown_labels_note
+from .filters import count_labels, count_values, kind_of_labels, labels_by_id, passing_ids, unknown_labels_note
 from .folder import Kernels, digest_of_model, save_model
-from .items import Item, Row, item_of, metadata_of
+from .items import Row, item_of, metadata_of
 from .journal import check_entry, check_receipt, find_receipt, read_entries
-from .labels import label_filter
+from .options import FilterKeywords, Filters, Metric, SearchKeywords, SearchOptions, check_keywords, takes_keywords
 from .previews import Preview, delete_previews, find_preview
-from .search import (
-    Hit,
-    Queries,
-    RescoringOptions,
-    check_has_scores,
-    check_rejecting,
-    id_of,
-    novelty_of,
-    search_nearest,
-    search_within,
-)
+from .search import Queries, find_items, id_of, novelty_of, rejecting
 from .session import DATABASE, Session
 from .store import Store
 from .vectors import create_vectors
@@ -219,10 +210,10 @@ class OpenCollection:
         with self._session.reading() as (state, store):
             return count_labels(state, store)
 
-    def unknown_labels_note(self, labels: LabelsLike) -> str | None:
-        """Say which of these labels no item has, and which there are; None if all are known, or there are none."""
+    def unknown_labels_note(self, filters: Filters) -> str | None:
+        """Say which of the wanted labels no item has, and which there are; None if all are known, or there are none."""
         with self._session.reading() as (state, store):
-            return unknown_labels_note(state, store, label_filter(labels))
+            return unknown_labels_note(state, store, filters.labels or ())
 
     def labels(self) -> dict[int, str | int | bool]:
         """Return the labels of all items that have one, by ascending id."""
@@ -238,8 +229,12 @@ class OpenCollection:
         self, where: Mapping[str, Any] | None = None, *, among: ArrayLike | None = None, labels: LabelsLike = None
     ) -> np.ndarray:
         """Return the ids of the items that pass filters, ascending; the filters are those of :meth:`search`."""
+        return self.passing(Filters.of(where, among, labels))
+
+    def passing(self, filters: Filters) -> np.ndarray:
+        """Return the ids of the items that pass filters, ascending; :meth:`find` makes the filters, too."""
         with self._session.reading() as (state, store):
-            return passing_ids(state, store, Filters(where, among, labels))
+            return passing_ids(state, store, filters)
 
     def close(self) -> None:
         """Close the files; another process may write from then on."""
@@ -260,23 +255,18 @@ class OpenCollection:
 class SearchableCollection(OpenCollection):
     """The questions that a collection answers; :class:`Collection` adds changes."""
 
+    @takes_keywords(SearchKeywords)
     def search(
         self,
         X: SamplesLike | None = None,
         k: int = 10,
         *,
         items: ArrayLike | None = None,
-        where: Mapping[str, Any] | None = None,
-        among: ArrayLike | None = None,
-        labels: LabelsLike = None,
-        by_scores: bool = False,
-        rescore: bool | None = None,
-        oversample: int | None = None,
-        metric: str | None = None,
-        class_first: int | None = None,
-        reject: float | None = None,
-    ) -> list[list[Hit]]:
+        **options: Unpack[SearchKeywords],
+    ) -> list[Found]:
         """Return the k nearest items of each query, by distance and then by id.
+
+        Each :class:`starshl.collection.Found` is a sequence of hits.
 
         Parameters
         ----------
@@ -285,65 +275,45 @@ class SearchableCollection(OpenCollection):
             If fewer items are stored, or pass the filters, all of them are returned.
         items : array of int, default=None
             Ids of stored items to search for, instead of X; an item is its own nearest neighbor.
-        where : dict, default=None
-            A filter on metadata, such as ``{"shop": "a", "price": {"<": 10}}``. Fields that are not declared are slow,
-            and a warning says so.
-        among : array of int, default=None
-            Ids of the items that may be returned; unknown ids are ignored.
-        labels : list of labels, default=None
-            Labels of the items that may be returned. Items must pass all filters.
-        by_scores : bool, default=False
-            Order items at equal distance by their inner product with the real-valued scores of the query; needs X.
-            The residual form of a :class:`starshl.HybridHasher`, which compares vectors anyway, does not support it.
-            Rescoring uses the scores in any other case.
-        rescore : bool, default=None
-            Order the nearest ``k * oversample`` items by the distance between the query and their kept vectors; by
-            default if the collection keeps them.
-        oversample : int, default=None
-            Items to rescore per result; more find more of the nearest vectors. None is 10, or
-            200 for codes of up to 16 bits, which many items share.
-        metric : {"euclidean", "cosine"}, default=None
-            The distance that rescoring compares; "cosine" is 1 minus the cosine. None is "euclidean".
-        class_first : int, default=None
-            Rescoring puts this many items of the query's class before all others. None is the setting of the
-            :class:`starshl.HybridHasher`, 10 by default; 0 compares vectors regardless of class.
-        reject : float, default=None
-            Answer "none of these", an empty list, where :meth:`novelty` is at least 1 - reject; needs X. About this
-            share of the queries that are like the training rows is rejected, too.
         """
-        share = None if reject is None else check_rejecting(reject, X)
-        if by_scores:
-            check_has_scores(X)
-        with self._session.reading() as (state, store):
-            options = RescoringOptions(rescore, oversample, metric, class_first)
-            if options.apply_to(state):
-                queries = Queries.to_rescore(state, store, X, items, options)
-            else:
-                queries = Queries.of(state, X, items, with_scores=by_scores)
-            found = search_nearest(state, store, queries, k, Filters(where, among, labels))
-            if share is None or X is None:
-                return found
-            rejected = novelty_of(state.hasher, X) >= 1.0 - share
-        return [[] if is_new else hits for hits, is_new in zip(found, rejected.tolist(), strict=True)]
+        return self.answer(SearchOptions.of(k, **options), X, items=items)
 
+    @takes_keywords(FilterKeywords)
     def search_radius(
         self,
         X: SamplesLike | None = None,
         radius: float = 0,
         *,
         items: ArrayLike | None = None,
-        where: Mapping[str, Any] | None = None,
-        among: ArrayLike | None = None,
-        labels: LabelsLike = None,
-    ) -> list[list[Hit]]:
-        """Return all items within ``radius`` of each query; the other arguments are those of :meth:`search`.
+        **filters: Unpack[FilterKeywords],
+    ) -> list[Found]:
+        """Return all items within ``radius`` of each query, by distance and then by id.
 
-        The radius is a Hamming distance or, for a :class:`starshl.HybridHasher`, a distance of its index. Kept vectors
-        are not used, so there are no options about them.
+        Kept vectors are not used, so there are no options about them.
+
+        Parameters
+        ----------
+        X : samples for the hasher, default=None
+        radius : int or float, default=0
+            A Hamming distance or, for a :class:`starshl.HybridHasher`, a distance of its index.
+        items : array of int, default=None
+            Ids of stored items to search for, instead of X.
         """
+        known = Filters.of(**check_keywords(filters, FilterKeywords))
+        return self.answer(SearchOptions(k=None, radius=radius, filters=known), X, items=items)
+
+    def answer(
+        self, options: SearchOptions, X: SamplesLike | None = None, *, items: ArrayLike | None = None
+    ) -> list[Found]:
+        """Return what each query finds; :meth:`search` and :meth:`search_radius` make the options, too."""
+        options.check_query(X)
         with self._session.reading() as (state, store):
-            queries = Queries.of(state, X, items, with_scores=False)
-            return search_within(state, store, queries, radius, Filters(where, among, labels))
+            found = find_items(state, store, Queries.of(state, store, X, items, options), options)
+            if options.reject is not None and X is not None:
+                found = rejecting(found, novelty_of(state.hasher, X), options.reject)
+            if options.explain:
+                found = explained(state, store, X, items, found, options.metric or "euclidean")
+        return found
 
     def find_duplicates(
         self,
@@ -378,7 +348,7 @@ class SearchableCollection(OpenCollection):
         """
         return novelty_of(self.hasher, X)
 
-    def explain(self, X: SamplesLike, hits: Iterable[Hit | int], *, metric: str = "euclidean") -> list[Explanation]:
+    def explain(self, X: SamplesLike, hits: Iterable[Hit | int], *, metric: Metric = "euclidean") -> list[Explanation]:
         """Say why items match a query: one :class:`Explanation` per hit, which prints as a few sentences.
 
         Parameters
@@ -609,11 +579,13 @@ class Collection(RecordedCollection):
             delete_previews(change.store, ids.tolist())
             change.change_codes(gone=ids)
 
-    def get(self, ids: ArrayLike) -> list[Item]:
-        """Return items by id."""
-        with self._session.reading() as (_, store):
-            rows = store.rows(check_ids(ids).tolist())
-        return [item_of(row) for row in rows]
+    def get(self, ids: ArrayLike, *, vectors: bool = False) -> list[Item]:
+        """Return items by id, with their kept vectors if asked for."""
+        wanted = check_ids(ids).tolist()
+        with self._session.reading() as (state, store):
+            rows = store.rows(wanted)
+            kept = state.vectors_of(store, wanted).tolist() if vectors else [None] * len(rows)
+        return [item_of(row, vector) for row, vector in zip(rows, kept, strict=True)]
 
     def preview(self, item: int) -> Preview | None:
         """Return the small picture of an item with its media type, None if it has none."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, NamedTuple, cast
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._common.validation import SamplesLike, check_choice
 from .._common.words import counted
@@ -17,8 +18,10 @@ from ..hashers.star.kernel_hasher import KernelHasher
 from ..learning.kernels.expansion import kernel_values
 from ..learning.kernels.kernel import Kernel
 from ..learning.kernels.views import OnColumns
+from .answers import ClassOfCode, Explanation, Found, Hit
 from .items import Row, label_of
-from .search import METRICS, exact_distances
+from .options import METRICS
+from .search import exact_distances
 from .state import State
 from .store import Store
 from .vectors import kept_rows
@@ -91,80 +94,29 @@ def _name(kernel: Kernel) -> str:
     return f"{type(kernel).__name__}({', '.join(numbers)})"
 
 
-class ClassOfCode(NamedTuple):
-    """The class whose codeword is nearest to a code, and how many bits they differ in."""
-
-    label: str | int | bool
-    distance: int
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """Why an item matches a query; ``str`` puts it into words.
-
-    Attributes
-    ----------
-    id : int
-    distance : int, the Hamming distance of the codes
-    agreeing, differing : lists of bits, the differing ones with the most certain scores of the query first
-    query_class, item_class : the nearest codewords, None if the hasher has none; for a :class:`starshl.HybridHasher`,
-        the classes in the class fields
-    label : the item's label, or None
-    code_from : "label" or "vector", what the item's code follows from
-    rescored : distance of the vectors in terms of ``metric``, None if they are not kept
-    metric : "euclidean" or "cosine"
-    kernels : pairs of a kernel and its part of the query's score, for the item's class if the hasher scores classes,
-        else for the item's code; largest first. Empty if the hasher has no kernels.
-    views : pairs of a view and its part of the same score, largest first; empty without views
-    training_rows : pairs of the number of a training row and its part of the same score, largest first
-    novelty : how different the query is from the training rows, from 0 to 1; None if the hasher cannot tell
-    """
-
-    id: int
-    distance: int
-    agreeing: list[int]
-    differing: list[int]
-    query_class: ClassOfCode | None
-    item_class: ClassOfCode | None
-    label: str | int | bool | None
-    code_from: str
-    rescored: float | None
-    metric: str
-    kernels: list[tuple[str, float]]
-    views: list[tuple[str, float]]
-    training_rows: list[tuple[int, float]]
-    novelty: float | None
-
-    def __str__(self) -> str:
-        n_bits = len(self.agreeing) + len(self.differing)
-        word = "bit" if len(self.differing) == 1 else "bits"
-        where = f" ({word} {', '.join(map(str, self.differing))})" if self.differing else ""
-        parts = [
-            f"Item {self.id} differs from the query in {self.distance} of {n_bits} bits{where}.",
-            f"Its code follows from its {self.code_from}"
-            + (f", {json.dumps(self.label)}." if self.code_from == "label" else ".")
-            + (
-                f" Its label is {json.dumps(self.label)}."
-                if self.code_from == "vector" and self.label is not None
-                else ""
-            ),
-        ]
-        if self.query_class is not None and self.item_class is not None:
-            parts.append(
-                f"The nearest codeword of the query is that of {json.dumps(self.query_class.label)}, "
-                f"{counted(self.query_class.distance, 'bit')} away; that of the item is "
-                f"{json.dumps(self.item_class.label)}, {counted(self.item_class.distance, 'bit')} away."
+def explained(
+    state: State, store: Store, X: SamplesLike | None, items: ArrayLike | None, found: list[Found], metric: str
+) -> list[Found]:
+    """Add explanations to what queries found; stored items are explained by their kept vectors."""
+    if X is None:
+        if state.vectors is None:
+            raise ValueError(
+                "This collection keeps no vectors, so matches with a stored item cannot be explained. Search by "
+                "vector, or leave the explanation out."
             )
-        if self.rescored is not None:
-            parts.append(f"Their vectors are {self.rescored:.4g} apart ({self.metric}).")
-        if self.views:
-            parts.append(f"Views that matter most: {_listed(self.views)}.")
-        if self.kernels:
-            parts.append(f"Kernels that matter most: {_listed(self.kernels)}.")
-            parts.append(f"Training rows that matter most: {_listed(self.training_rows)}.")
-        if self.novelty is not None:
-            parts.append(f"Of the training rows, {self.novelty:.0%} look more familiar than the query.")
-        return " ".join(parts)
+        X = state.vectors_of(store, np.asarray(items).tolist())
+    rows: Any = X
+    return [
+        replace(each, hits=_explained_hits(state, store, rows[place : place + 1], each.hits, metric))
+        for place, each in enumerate(found)
+    ]
+
+
+def _explained_hits(state: State, store: Store, X: SamplesLike, hits: list[Hit], metric: str) -> list[Hit]:
+    if not hits:
+        return hits
+    reasons = explain_hits(state, store, X, [hit.id for hit in hits], metric)
+    return [replace(hit, explanation=why) for hit, why in zip(hits, reasons, strict=True)]
 
 
 def explain_hits(state: State, store: Store, X: SamplesLike, ids: list[int], metric: str) -> list[Explanation]:
@@ -222,7 +174,8 @@ class ExplainedQuery:
         differing = np.flatnonzero(signs != self.signs)
         by_certainty = differing[np.argsort(-np.abs(self.scores[differing]), kind="stable")]
         kernels, views, training_rows = self._weights(signs)
-        return Explanation(
+        why = Explanation(
+            text="",
             id=row.id,
             distance=len(differing),
             agreeing=np.flatnonzero(signs == self.signs).tolist(),
@@ -238,6 +191,7 @@ class ExplainedQuery:
             training_rows=training_rows,
             novelty=self.novelty,
         )
+        return replace(why, text=_in_words(why))
 
     def _exact(self, stored: np.ndarray | None) -> float | None:
         if stored is None or self.vector is None:
@@ -289,6 +243,34 @@ def _novelty(hasher: Any, X: SamplesLike) -> float | None:
     inner = inner_hasher(hasher)
     learner = getattr(inner, "class_hasher_", inner)
     return float(hasher.novelty(X)[0]) if hasattr(learner, "novelty_calibration_") else None
+
+
+def _in_words(why: Explanation) -> str:
+    n_bits = len(why.agreeing) + len(why.differing)
+    word = "bit" if len(why.differing) == 1 else "bits"
+    where = f" ({word} {', '.join(map(str, why.differing))})" if why.differing else ""
+    parts = [
+        f"Item {why.id} differs from the query in {why.distance} of {n_bits} bits{where}.",
+        f"Its code follows from its {why.code_from}"
+        + (f", {json.dumps(why.label)}." if why.code_from == "label" else ".")
+        + (f" Its label is {json.dumps(why.label)}." if why.code_from == "vector" and why.label is not None else ""),
+    ]
+    if why.query_class is not None and why.item_class is not None:
+        parts.append(
+            f"The nearest codeword of the query is that of {json.dumps(why.query_class.label)}, "
+            f"{counted(why.query_class.distance, 'bit')} away; that of the item is "
+            f"{json.dumps(why.item_class.label)}, {counted(why.item_class.distance, 'bit')} away."
+        )
+    if why.rescored is not None:
+        parts.append(f"Their vectors are {why.rescored:.4g} apart ({why.metric}).")
+    if why.views:
+        parts.append(f"Views that matter most: {_listed(why.views)}.")
+    if why.kernels:
+        parts.append(f"Kernels that matter most: {_listed(why.kernels)}.")
+        parts.append(f"Training rows that matter most: {_listed(why.training_rows)}.")
+    if why.novelty is not None:
+        parts.append(f"Of the training rows, {why.novelty:.0%} look more familiar than the query.")
+    return " ".join(parts)
 
 
 def _listed(parts: list[tuple[Any, float]]) -> str:

@@ -1,176 +1,59 @@
-"""Filters on metadata: a dictionary becomes conditions, and these SQL in which every name and value is a parameter."""
+"""Which items of a state pass filters, and what many items have in common.
+
+Labels and declared fields are compared in columns. Other metadata are compared row by row, in SQL in which every name
+and value is a parameter.
+"""
 
 from __future__ import annotations
 
 import json
 import operator
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import reduce
-from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from .._common.labels import LabelsLike
 from .._common.warn import warn_caller
 from ..exceptions import CollectionFormatError, InputWarning
 from ..hashers.base import BaseHasher
-from ..index.base import check_ids
-from .chunks import COMPARISONS, LABELS, field_column
-from .fields import Value, check_field_name, value_in
+from .chunks import LABELS, field_column
+from .fields import Value, value_in
 from .items import class_kind
-from .labels import check_kind, label_filter
+from .labels import check_kind
+from .options import Condition, Filters, Scalar
 from .state import State
 from .store import Store
 
-# What a field can be compared with, as SQLite knows it.
-Scalar: TypeAlias = str | int | float
 _ORDERINGS = ("<", "<=", ">", ">=")
-
-
-class Condition(NamedTuple):
-    """A field, a comparison or "in", and the value or the list of values to compare with."""
-
-    field: str
-    word: str
-    value: Scalar | list[Scalar]
-
-
-def parse_filter(where: Mapping[str, Any]) -> list[Condition]:
-    """Return the conditions of a filter, all of which must hold.
-
-    Each entry names a metadata field and gives a value to equal, or a dictionary of comparisons. An item without the
-    field fails every comparison, also ``!=``.
-
-    Examples
-    --------
-    >>> parse_filter({"price": {"<": 10}})
-    [Condition(field='price', word='<', value=10)]
-    """
-    if not isinstance(where, Mapping) or not where:
-        raise ValueError(
-            f"The filter is {where!r}; it must be a dictionary such as {{'label': 3}} or "
-            "{'price': {'<': 10}, 'shop': {'in': ['a', 'b']}}."
-        )
-    conditions = []
-    for field, condition in where.items():
-        check_field_name(field)
-        if not isinstance(condition, Mapping):
-            condition = {"=": condition}
-        if not condition:
-            raise ValueError(f"The filter on {field!r} is empty; give a value or a comparison.")
-        conditions += [_condition(field, word, value) for word, value in condition.items()]
-    return conditions
-
-
-def compile_conditions(conditions: Sequence[Condition]) -> tuple[str, list[Scalar]]:
-    """Return an SQL condition and its parameters; no text of the filter gets into the SQL.
-
-    Examples
-    --------
-    >>> compile_conditions(parse_filter({"label": 3}))
-    ('json_extract(metadata, ?) = ?', ['$."label"', 3])
-    >>> compile_conditions(parse_filter({"shop": {"in": ["a", "b"]}}))
-    ('json_extract(metadata, ?) IN (?, ?)', ['$."shop"', 'a', 'b'])
-    """
-    texts, parameters = [], []
-    for condition in conditions:
-        text, values = _compiled(condition)
-        texts.append(text)
-        parameters += values
-    return " AND ".join(texts), parameters
-
-
-def _condition(field: str, word: str, value: Any) -> Condition:
-    if word == "in":
-        if not isinstance(value, (list, tuple)) or not value:
-            raise ValueError(f"The filter on {field!r} asks for one of {value!r}; give a list of values.")
-        return Condition(field, word, [_scalar(field, item) for item in value])
-    if word not in COMPARISONS:
-        allowed = ", ".join([*COMPARISONS, "in"])
-        raise ValueError(f"The filter on {field!r} uses {word!r}; comparisons are {allowed}.")
-    return Condition(field, word, _scalar(field, value))
-
-
-def _compiled(condition: Condition) -> tuple[str, list[Scalar]]:
-    path, value = _path(condition.field), condition.value
-    if isinstance(value, list):
-        marks = ", ".join("?" for _ in value)
-        return f"json_extract(metadata, ?) IN ({marks})", [path, *value]
-    text = f"json_extract(metadata, ?) {condition.word} ?"
-    if condition.word in _ORDERINGS:
-        # SQLite sorts every text after every number, so a text field would pass "> 5".
-        kind = "=" if isinstance(value, str) else "!="
-        return f"{text} AND typeof(json_extract(metadata, ?)) {kind} 'text'", [path, value, path]
-    return text, [path, value]
-
-
-def _scalar(field: str, value: Any) -> Scalar:
-    value = value.item() if hasattr(value, "item") else value
-    if isinstance(value, int) and not -(2**63) <= value < 2**63:
-        raise ValueError(f"The filter compares {field!r} with {value}, which does not fit in 64 bits.")
-    if not isinstance(value, (str, int, float)):
-        raise ValueError(
-            f"The filter compares {field!r} with a {type(value).__name__}; strings, numbers and booleans can "
-            "be compared."
-        )
-    if isinstance(value, str):
-        _check_text(field, value)
-    return value
-
-
-def _check_text(field: str, value: str) -> None:
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError(
-            f"The filter compares {field!r} with {value!r}, which is not Unicode text: it has half of a surrogate "
-            "pair. Give whole characters."
-        ) from error
-    if "\0" in value:
-        raise ValueError(
-            f"The filter compares {field!r} with {value!r}; metadata cannot contain NUL characters. Leave them out."
-        )
-
-
-def _path(field: str) -> str:
-    # SQLite compares the name in a path with the stored JSON letter by letter, so it needs the same escapes.
-    return f"$.{json.dumps(field)}"
-
-
-# Which items of a state pass filters: on declared fields and labels from columns, on other metadata row by row.
-
 _FIELDS_SHOWN = 20  # in an error message
 
 
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """What items must pass to be found: a filter on metadata, ids, and labels; None lets all pass."""
-
-    where: Mapping[str, Any] | None = None
-    among: ArrayLike | None = None
-    labels: LabelsLike = None
-
-    def passing(self, state: State, store: Store) -> np.ndarray | None:
-        """Return which items pass all filters, one boolean per item of the index; None if there is no filter."""
-        masks = []
-        if self.among is not None:
-            masks.append(state.index.mask(check_ids(np.unique(np.asarray(self.among)))))
-        if self.where is not None:
-            masks.append(_meeting(state, store, self.where))
-        if self.labels is not None:
-            masks.append(_labeled(state, store, self.labels))
-        return np.logical_and.reduce(masks) if masks else None
-
-
-def _meeting(state: State, store: Store, where: Mapping[str, Any]) -> np.ndarray:
-    """Return which items meet a filter on metadata."""
-    conditions, fields = parse_filter(where), store.fields()
+def passing_items(state: State, store: Store, filters: Filters) -> np.ndarray | None:
+    """Return which items pass all filters, one boolean per item of the index; None if there is no filter."""
     masks = []
-    for name in where:
+    if filters.among is not None:
+        masks.append(state.index.mask(filters.among))
+    if filters.where is not None:
+        masks.append(_meeting(state, store, filters))
+    if filters.labels is not None:
+        masks.append(_labeled(state, store, filters.labels))
+    return np.logical_and.reduce(masks) if masks else None
+
+
+def passing_ids(state: State, store: Store, filters: Filters) -> np.ndarray:
+    """Return the ids of the items that pass all filters, ascending."""
+    passing = passing_items(state, store, filters)
+    ids = state.index.ids
+    return np.sort(ids if passing is None else ids[passing])
+
+
+def _meeting(state: State, store: Store, filters: Filters) -> np.ndarray:
+    """Return which items meet a filter on metadata."""
+    conditions, fields = filters.where or (), store.fields()
+    masks = []
+    for name in filters.fields:
         if name in fields:
             own = [_typed(condition, fields[name]) for condition in conditions if condition.field == name]
             masks.append(_compared(state, store, field_column(name), own))
@@ -181,21 +64,20 @@ def _meeting(state: State, store: Store, where: Mapping[str, Any]) -> np.ndarray
         found = np.array(store.matching(*compile_conditions(others)), np.int64)
         if not len(found) and len(state.index):
             _check_known(store, names, [*fields])
-        _note_slowness(names, len(state.index))
+        warn_caller(slow_filter_warning(names, len(state.index)))
         masks.append(state.index.mask(found))
     return np.logical_and.reduce(masks)
 
 
-def _labeled(state: State, store: Store, labels: LabelsLike) -> np.ndarray:
+def _labeled(state: State, store: Store, texts: tuple[str, ...]) -> np.ndarray:
     """Return which items have one of these labels."""
-    texts = label_filter(labels)
     check_kind(texts, kind_of_labels(state.hasher, store) or "", "the collection")
     if not texts:
         return np.zeros(len(state.index), np.bool_)
     note = unknown_labels_note(state, store, texts)
     if note is not None:
         warn_caller(note)
-    return _compared(state, store, LABELS, [Condition(LABELS, "in", list(texts))])
+    return _compared(state, store, LABELS, [Condition(LABELS, "in", texts)])
 
 
 def kind_of_labels(hasher: BaseHasher, store: Store) -> str | None:
@@ -225,9 +107,9 @@ def _listed(names: Sequence[str]) -> str:
 
 def _typed(condition: Condition, kind: str) -> Condition:
     """Return a condition whose values a field of this type can be compared with."""
-    values = condition.value if isinstance(condition.value, list) else [condition.value]
-    checked = [value_in(condition.field, kind, value) for value in values]
-    return condition._replace(value=checked if isinstance(condition.value, list) else checked[0])
+    values = condition.value if isinstance(condition.value, tuple) else (condition.value,)
+    checked = tuple(value_in(condition.field, kind, value) for value in values)
+    return condition._replace(value=checked if isinstance(condition.value, tuple) else checked[0])
 
 
 def _compared(state: State, store: Store, name: str, conditions: Sequence[Condition]) -> np.ndarray:
@@ -243,6 +125,42 @@ def _compared(state: State, store: Store, name: str, conditions: Sequence[Condit
             f"it holds {len(passing)} values of {name!r} for {len(state.index)} items", store.path
         )
     return state.as_indexed(passing)
+
+
+def compile_conditions(conditions: Sequence[Condition]) -> tuple[str, list[Scalar]]:
+    """Return an SQL condition and its parameters; no text of the filter gets into the SQL.
+
+    Examples
+    --------
+    >>> compile_conditions([Condition("label", "=", 3)])
+    ('json_extract(metadata, ?) = ?', ['$."label"', 3])
+    >>> compile_conditions([Condition("shop", "in", ("a", "b"))])
+    ('json_extract(metadata, ?) IN (?, ?)', ['$."shop"', 'a', 'b'])
+    """
+    texts, parameters = [], []
+    for condition in conditions:
+        text, values = _compiled(condition)
+        texts.append(text)
+        parameters += values
+    return " AND ".join(texts), parameters
+
+
+def _compiled(condition: Condition) -> tuple[str, list[Scalar]]:
+    path, value = _path(condition.field), condition.value
+    if isinstance(value, tuple):
+        marks = ", ".join("?" for _ in value)
+        return f"json_extract(metadata, ?) IN ({marks})", [path, *value]
+    text = f"json_extract(metadata, ?) {condition.word} ?"
+    if condition.word in _ORDERINGS:
+        # SQLite sorts every text after every number, so a text field would pass "> 5".
+        kind = "=" if isinstance(value, str) else "!="
+        return f"{text} AND typeof(json_extract(metadata, ?)) {kind} 'text'", [path, value, path]
+    return text, [path, value]
+
+
+def _path(field: str) -> str:
+    # SQLite compares the name in a path with the stored JSON letter by letter, so it needs the same escapes.
+    return f"$.{json.dumps(field)}"
 
 
 def _check_rows(state: State, store: Store) -> None:
@@ -283,11 +201,7 @@ def slow_filter_warning(names: Sequence[str], n_items: int) -> InputWarning:
     )
 
 
-def _note_slowness(names: Sequence[str], n_items: int) -> None:
-    warn_caller(slow_filter_warning(names, n_items))
-
-
-# What many items have in common: how often each label or value of a field occurs, and who passes filters.
+# What many items have in common: how often each label or value of a field occurs.
 
 
 def count_labels(state: State, store: Store) -> dict[str | int | bool, int]:
@@ -316,13 +230,6 @@ def count_values(state: State, store: Store, field: str) -> dict[Value, int]:
     if kinds[field] == "bool":
         counts = Counter({bool(value): count for value, count in counts.items()})
     return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
-
-
-def passing_ids(state: State, store: Store, filters: Filters) -> np.ndarray:
-    """Return the ids of the items that pass all filters, ascending."""
-    passing = filters.passing(state, store)
-    ids = state.index.ids
-    return np.sort(ids if passing is None else ids[passing])
 
 
 def _counts_of_column(state: State, store: Store, name: str) -> Counter[Value]:

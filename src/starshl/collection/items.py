@@ -17,6 +17,7 @@ from ..codes.binary import BinaryCodes
 from ..exceptions import CollectionFormatError
 from ..hashers.base import BaseHasher
 from ..hashers.prepared import inner_hasher
+from .answers import Item
 from .labels import check_kind, kind_of, label_text
 
 _ID = struct.Struct("<q")
@@ -145,21 +146,6 @@ def _warn_of_unknown(unknown: list[str]) -> None:
 # Items as users see them.
 
 
-class Item(NamedTuple):
-    """What a collection keeps of an item besides its code and its vector.
-
-    ``code_from`` says what the code follows from: "label" or "vector". ``model_digest`` is that of the model that
-    encoded the vector, None if it is not known.
-    """
-
-    id: int
-    reference: str | None
-    metadata: dict[str, Any]
-    label: str | int | bool | None
-    code_from: str
-    model_digest: str | None
-
-
 def reference_texts(references: Iterable[str | None] | None, n_items: int) -> list[str | None]:
     """Return one reference per item, or None."""
     if references is None:
@@ -198,6 +184,6 @@ def label_of(row: Row) -> str | int | bool | None:
     return label
 
 
-def item_of(row: Row) -> Item:
-    """Return what users see of a row."""
-    return Item(row.id, row.reference, metadata_of(row), label_of(row), row.code_from, row.model_digest)
+def item_of(row: Row, vector: list[float] | None = None) -> Item:
+    """Return what users see of a row, with its vector if that was asked for."""
+    return Item(row.id, label_of(row), metadata_of(row), row.reference, row.code_from, row.model_digest, vector)

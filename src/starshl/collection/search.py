@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, NamedTuple, Self, cast
@@ -11,21 +11,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.threads import tiles
-from .._common.validation import SamplesLike, check_choice, check_integer
+from .._common.validation import SamplesLike
 from ..codes.binary import BinaryCodes
+from ..exceptions import InputError
 from ..hashers.base import BaseHasher
 from ..hashers.prepared import inner_hasher, vector_hasher, without_steps
-from ..hashers.star.novelty import check_reject
 from ..index.residual import VectorQueries, class_fields
-from .filters import Filters
+from .answers import Found, Hit
+from .filters import passing_items
 from .items import Row, label_of, metadata_of
+from .options import SearchOptions
 from .state import State
 from .store import Store
 from .vectors import called_with_vectors, kept_rows
 
 # Candidates from codes, reordered by the exact distance between the query and the vectors that are kept.
 
-METRICS = ("euclidean", "cosine")
 # Many items share a short code, and which of them are compared would be chance: on a table of 600 rows, 7 bits and the
 # usual 10 candidates find .45 of the nearest rows.
 _SHORT, _OVERSAMPLE_SHORT = 16, 200
@@ -78,48 +79,42 @@ class Rescoring:
         return Rescored(candidates.distances[best], candidates.ids[best], exact[best])
 
 
-@dataclass(frozen=True, slots=True)
-class RescoringOptions:
-    """What the caller of a search says about rescoring; None leaves it to the collection."""
+def is_rescored(options: SearchOptions, state: State) -> bool:
+    """Return whether kept vectors decide the order; refuse options that would have no effect without them."""
+    if options.radius is not None or options.rescore is not None:
+        return bool(options.rescore)
+    if state.vectors is not None:
+        return True
+    for name in ("oversample", "metric", "class_first"):
+        value = getattr(options, name)
+        if value is not None:
+            raise InputError(
+                "{parameter} is {value!r}, and this collection keeps no vectors",
+                advice="It says how searches compare vectors: leave it out, or make one that does, with "
+                "vectors='float16'.",
+                parameter=name,
+                value=value,
+            )
+    return False
 
-    rescore: bool | None
-    oversample: int | None
-    metric: str | None
-    class_first: int | None
 
-    def apply_to(self, state: State) -> bool:
-        """Return whether to rescore; refuse options that would have no effect."""
-        if self.rescore or (self.rescore is None and state.vectors is not None):
-            return True
-        for name in ("oversample", "metric", "class_first"):
-            value = getattr(self, name)
-            if value is not None:
-                reason, advice = "this collection keeps no vectors", "make one that does, with vectors='float16'"
-                if state.vectors is not None:
-                    reason, advice = "rescore is False", "leave out rescore=False"
-                raise ValueError(
-                    f"{name} is {value!r}, and {reason}. It says how searches compare vectors: leave it out, or "
-                    f"{advice}."
-                )
-        return False
-
-    def checked(self, state: State, vectors: np.ndarray) -> Rescoring:
-        """Return how to rescore queries with these vectors."""
-        class_first = state.index.class_first
-        if self.class_first is not None:
-            class_first = check_integer(self.class_first, "class_first", low=0)
-            if class_first and not state.index.class_bits:
-                raise ValueError(
-                    f"class_first is {class_first}, and the codes of a {type(state.hasher).__name__} do not begin "
-                    "with a class. Leave it out, or use a HybridHasher."
-                )
-        usual = _OVERSAMPLE_SHORT if state.hasher.n_bits_ <= _SHORT else _OVERSAMPLE
-        return Rescoring(
-            vectors,
-            usual if self.oversample is None else check_integer(self.oversample, "oversample", low=1),
-            "euclidean" if self.metric is None else check_choice(self.metric, "metric", METRICS),
-            class_first,
+def rescoring_of(options: SearchOptions, state: State, vectors: np.ndarray) -> Rescoring:
+    """Return how to rescore queries with these vectors."""
+    if options.class_first and not state.index.class_bits:
+        raise InputError(
+            "{parameter} is {value}, and the codes of a {hasher} do not begin with a class",
+            advice="Leave it out, or use a HybridHasher.",
+            parameter="class_first",
+            value=options.class_first,
+            hasher=type(state.hasher).__name__,
         )
+    usual = _OVERSAMPLE_SHORT if state.hasher.n_bits_ <= _SHORT else _OVERSAMPLE
+    return Rescoring(
+        vectors,
+        usual if options.oversample is None else options.oversample,
+        options.metric or "euclidean",
+        state.index.class_first if options.class_first is None else options.class_first,
+    )
 
 
 class Rescored(NamedTuple):
@@ -142,22 +137,16 @@ class Listed(NamedTuple):
 
 
 def rescored_neighbors(
-    state: State,
-    store: Store,
-    codes: Any,
-    scores: np.ndarray | None,
-    k: int,
-    rescoring: Rescoring,
-    among: np.ndarray | None,
+    state: State, store: Store, queries: Queries, rescoring: Rescoring, k: int, among: np.ndarray | None
 ) -> Iterator[Rescored]:
     """Yield the k best of ``k * oversample`` candidates of each query, by exact distance and then by id.
 
     The index makes a shortlist, from which scores choose the candidates; without scores, the index itself does.
-    ``codes`` are queries as the index takes them.
     """
+    scores = queries.scores
     n_listed = rescoring.n_listed(k, by_scores=scores is not None)
     for span in rescoring.spans(k):
-        shortlists = _shortlists(state, codes[span], n_listed, among)
+        shortlists = _shortlists(state, queries.codes[span], n_listed, among)
         for row, listed in zip(range(span.start, span.stop), shortlists, strict=True):
             products = None
             if scores is not None and len(listed.ids) > k * rescoring.oversample:
@@ -209,23 +198,6 @@ def _class_first(order: np.ndarray, differs: np.ndarray, n_first: int) -> np.nda
     return np.concatenate([order[first], order[~first]])
 
 
-class Hit(NamedTuple):
-    """An item near a query.
-
-    ``distance`` is the Hamming distance of the codes, or that of the index of a :class:`starshl.HybridHasher`, in which
-    another class counts. ``rescored`` is the distance of the vectors if these decided the order, and ``code_from`` says
-    what the item's code follows from: "label" or "vector".
-    """
-
-    id: int
-    distance: float
-    reference: str | None
-    metadata: dict[str, Any]
-    label: str | int | bool | None = None
-    code_from: str = "vector"
-    rescored: float | None = None
-
-
 def id_of(hit: Hit | int) -> int:
     """Return the id of a hit, or the id itself."""
     if isinstance(hit, Hit):
@@ -248,18 +220,17 @@ class Queries:
 
     @classmethod
     def of(
-        cls,
-        state: State,
-        X: SamplesLike | None,
-        items: ArrayLike | None,
-        *,
-        with_scores: bool,
+        cls, state: State, store: Store, X: SamplesLike | None, items: ArrayLike | None, options: SearchOptions
     ) -> Self:
-        """Encode samples, or take the stored codes of items."""
+        """Encode samples, or take the stored codes of items, with what the options need besides."""
         if (X is None) == (items is None):
             raise ValueError("Give either X or items: rows to search for, or ids of stored items.")
-        if with_scores:
-            check_has_scores(X)
+        if is_rescored(options, state):
+            return cls._to_rescore(state, store, X, items, options)
+        return cls._encoded(state, X, items, with_scores=options.by_scores)
+
+    @classmethod
+    def _encoded(cls, state: State, X: SamplesLike | None, items: ArrayLike | None, *, with_scores: bool) -> Self:
         if items is not None:
             return cls(state.index.reconstruct(items))
         hasher = state.hasher if X is None else vector_hasher(state.hasher, X)
@@ -269,13 +240,8 @@ class Queries:
         return cls(state.hasher.codes_of_scores(scores), scores)
 
     @classmethod
-    def to_rescore(
-        cls,
-        state: State,
-        store: Store,
-        X: SamplesLike | None,
-        items: ArrayLike | None,
-        options: RescoringOptions,
+    def _to_rescore(
+        cls, state: State, store: Store, X: SamplesLike | None, items: ArrayLike | None, options: SearchOptions
     ) -> Self:
         """Take vectors along, and scores, which choose the candidates; stored items have both.
 
@@ -283,43 +249,60 @@ class Queries:
         """
         n_columns = state.require_vectors().layout.n_columns
         by_scores = "scores" in state.index.supports
-        found = cls.of(state, X, items, with_scores=X is not None and by_scores)
+        found = cls._encoded(state, X, items, with_scores=X is not None and by_scores)
         if X is not None:
-            return replace(found, rescoring=options.checked(state, kept_rows(state.hasher, X, n_columns)))
+            return replace(found, rescoring=rescoring_of(options, state, kept_rows(state.hasher, X, n_columns)))
         vectors = state.vectors_of(store, np.asarray(items).tolist())
         bare = without_steps(state.hasher)
         scores = called_with_vectors(bare.decision_function, vectors) if by_scores else None
-        return cls(found.codes, scores, options.checked(state, vectors))
+        return cls(found.codes, scores, rescoring_of(options, state, vectors))
 
 
-def check_has_scores(X: SamplesLike | None) -> None:
-    """Refuse a search by scores for stored items, whether or not rescoring would leave the scores out."""
-    if X is None:
-        raise ValueError("by_scores needs X: a stored item has a code, but no scores.")
+def find_items(state: State, store: Store, queries: Queries, options: SearchOptions) -> list[Found]:
+    """Return what each query finds, rejected or not."""
+    passing = passing_items(state, store, options.filters)
+    neighbors: Iterable[tuple[np.ndarray, ...]]
+    if options.radius is not None:
+        radius: Any = options.radius  # whether it must be whole, the index says
+        near = state.index.search_radius(queries.codes, radius, among=passing)
+        neighbors = (near.of(query) for query in range(len(queries.codes)))
+    elif queries.rescoring is None:
+        nearest = state.index.search(queries.codes, options.n_nearest, among=passing, scores=queries.scores)
+        neighbors = zip(nearest.distances, nearest.ids, strict=True)
+    else:
+        neighbors = rescored_neighbors(state, store, queries, queries.rescoring, options.n_nearest, passing)
+    return found_of(neighbors, options.k, store.rows)
 
 
-def check_rejecting(reject: object, X: SamplesLike | None) -> float:
-    """Return the share of known queries that may be rejected, which needs queries that are rows."""
-    share = check_reject(reject)
-    if X is None:
-        raise ValueError("reject needs X: only rows can be compared with the training rows of the hasher.")
-    return share
+def found_of(
+    neighbors: Iterable[tuple[np.ndarray, ...]], k: int | None, read: Callable[[list[int]], Iterable[Row]]
+) -> list[Found]:
+    """Return the first k neighbors of each query, or all if k is None, and how many there are.
+
+    Neighbors are arrays of distances and ids, perhaps with distances of vectors. ``read`` returns the rows of ids;
+    items that it does not return are left out.
+    """
+    shown = [(len(found[1]), *(column[:k].tolist() for column in found)) for found in neighbors]
+    rows = {row.id: row for row in read(sorted({item for _, _, ids, *_ in shown for item in ids}))}
+
+    def hits(columns: Sequence[list[Any]]) -> list[Hit]:
+        listed = zip(*columns, strict=True)
+        return [_hit(rows[item], distance, *exact) for distance, item, *exact in listed if item in rows]
+
+    return [Found(hits(columns), total) for total, *columns in shown]
 
 
-def search_nearest(state: State, store: Store, queries: Queries, k: int, filters: Filters) -> list[list[Hit]]:
-    """Return the k nearest items of each query, or all of them if there are fewer."""
-    passing = filters.passing(state, store)
-    if queries.rescoring is None:
-        nearest = state.index.search(queries.codes, k, among=passing, scores=queries.scores)
-        return _hits(store, zip(nearest.distances, nearest.ids, strict=True))
-    k = check_integer(k, "k", low=1)
-    return _hits(store, rescored_neighbors(state, store, queries.codes, queries.scores, k, queries.rescoring, passing))
+def _hit(row: Row, distance: float, rescored: float | None = None) -> Hit:
+    return Hit(row.id, distance, rescored, label_of(row), metadata_of(row), row.reference, row.code_from)
 
 
-def search_within(state: State, store: Store, queries: Queries, radius: Any, filters: Filters) -> list[list[Hit]]:
-    """Return all items within ``radius`` of each query."""
-    near = state.index.search_radius(queries.codes, radius, among=filters.passing(state, store))
-    return _hits(store, (near.of(query) for query in range(len(queries.codes))))
+def rejecting(found: Iterable[Found], novelty: np.ndarray, share: float) -> list[Found]:
+    """Leave nothing of what novel queries found; of queries like the training rows, about this share is novel, too."""
+    limit = 1.0 - share
+    return [
+        replace(each, novelty=own) if own < limit else Found([], 0, own)
+        for each, own in zip(found, novelty.tolist(), strict=True)
+    ]
 
 
 def novelty_of(hasher: BaseHasher, X: SamplesLike) -> np.ndarray:
@@ -331,21 +314,3 @@ def novelty_of(hasher: BaseHasher, X: SamplesLike) -> np.ndarray:
             "fit one of them and call replace_hasher."
         )
     return np.asarray(cast(Any, vector_hasher(hasher, X)).novelty(X))
-
-
-def hits_without_distance(store: Store, ids: list[int]) -> list[Hit]:
-    """Return what is stored of items, as hits at distance 0."""
-    return [_hit(row, 0) for row in store.rows(ids)]
-
-
-def _hits(store: Store, neighbors: Iterable[tuple[np.ndarray, ...]]) -> list[list[Hit]]:
-    """Return what is stored of the neighbors, given as arrays of distances and ids, perhaps with exact distances."""
-    columns = [tuple(column.tolist() for column in found) for found in neighbors]
-    rows = {row.id: row for row in store.rows(sorted({item for _, ids, *_ in columns for item in ids}))}
-    return [
-        [_hit(rows[item], distance, *exact) for distance, item, *exact in zip(*found, strict=True)] for found in columns
-    ]
-
-
-def _hit(row: Row, distance: float, rescored: float | None = None) -> Hit:
-    return Hit(row.id, distance, row.reference, metadata_of(row), label_of(row), row.code_from, rescored)

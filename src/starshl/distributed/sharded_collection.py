@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._common.validation import SamplesLike, check_integer
+from .._common.validation import SamplesLike
+from ..collection.answers import Found
 from ..collection.collection import Collection, SearchableCollection
-from ..collection.filters import Filters
+from ..collection.filters import passing_items
+from ..collection.items import Row
+from ..collection.options import FilterKeywords, Filters, SearchKeywords, SearchOptions, check_keywords
 from ..collection.search import (
-    Hit,
     Listed,
     Queries,
     Rescored,
     Rescoring,
-    RescoringOptions,
-    check_rejecting,
     exact_distances,
-    hits_without_distance,
+    found_of,
     products_of,
+    rejecting,
 )
 from ..exceptions import UnknownIdError
 from ..index.base import check_ids
@@ -114,18 +115,11 @@ class Part(NamedTuple):
 
 
 def encoded(
-    collection: SearchableCollection, X: SamplesLike | None, items: ArrayLike | None, options: RescoringOptions | None
+    collection: SearchableCollection, X: SamplesLike | None, items: ArrayLike | None, options: SearchOptions
 ) -> Encoded:
-    """Encode rows, or take the codes of items stored here, with vectors and scores if they are to be rescored.
-
-    ``options`` is None for a search within a radius.
-    """
+    """Encode rows, or take the codes of items stored here, with vectors and scores if they are to be rescored."""
     with collection._session.reading() as (state, store):
-        if options is not None and options.apply_to(state):
-            queries = Queries.to_rescore(state, store, X, items, options)
-        else:
-            queries = Queries.of(state, X, items, with_scores=False)
-        return Encoded(queries, rule_of(state.index))
+        return Encoded(Queries.of(state, store, X, items, options), rule_of(state.index))
 
 
 def held_here(collection: SearchableCollection, ids: np.ndarray) -> np.ndarray:
@@ -140,11 +134,11 @@ def novelty_here(collection: SearchableCollection, X: SamplesLike) -> np.ndarray
 
 
 def part_near(
-    collection: SearchableCollection, codes: Any, scores: np.ndarray | None, n: int, filters: Mapping[str, Any]
+    collection: SearchableCollection, codes: Any, scores: np.ndarray | None, n: int, filters: Filters
 ) -> Part:
     """Return what can be among the n nearest items of all collections."""
     with collection._session.reading() as (state, store):
-        found = candidates_near(state.index, codes, n, Filters(**filters).passing(state, store))
+        found = candidates_near(state.index, codes, n, passing_items(state, store, filters))
         if scores is None:
             return Part(found)
         products = np.empty(len(found.queries))
@@ -154,10 +148,10 @@ def part_near(
         return Part(found, products)
 
 
-def part_within(collection: SearchableCollection, codes: Any, radius: Any, filters: Mapping[str, Any]) -> Part:
+def part_within(collection: SearchableCollection, codes: Any, radius: Any, filters: Filters) -> Part:
     """Return what can be within a radius, and what decides about it."""
     with collection._session.reading() as (state, store):
-        return Part(candidates_within(state.index, codes, radius, Filters(**filters).passing(state, store)))
+        return Part(candidates_within(state.index, codes, radius, passing_items(state, store, filters)))
 
 
 def exact_parts(
@@ -172,10 +166,10 @@ def exact_parts(
         ]
 
 
-def hits_of(collection: SearchableCollection, ids: np.ndarray) -> list[Hit]:
-    """Return what is stored of those items that are here, as hits at distance 0."""
+def rows_here(collection: SearchableCollection, ids: np.ndarray) -> list[Row]:
+    """Return the rows of those items that are here."""
     with collection._session.reading() as (state, store):
-        return hits_without_distance(store, ids[state.index.holds(ids)].tolist())
+        return store.rows(ids[state.index.holds(ids)].tolist())
 
 
 # A search of several collections in steps: each asks all of them, and what follows from the answers is done here.
@@ -189,24 +183,31 @@ class MergedSearch(NamedTuple):
 
     ask: Ask
     asked: Encoded
-    filters: Mapping[str, Any]
+    options: SearchOptions
 
-    def nearest(self, k: int) -> list[list[Hit]]:
-        """Return the k nearest items of each query, by distance and then by id."""
-        queries = self.asked.queries
-        if queries.rescoring is not None:
-            return self._hits(self._rescored(queries.rescoring, k))
-        found, _ = self._merged(self.ask(part_near, queries.codes, None, k, self.filters), len(queries.codes))
-        spans = [found.of(query) for query in range(len(queries.codes))]
-        return self._hits((found.distances[span][:k], found.ids[span][:k]) for span in spans)
+    def found(self) -> list[Found]:
+        """Return what each query finds, by distance and then by id."""
+        rescoring = self.asked.queries.rescoring
+        if self.options.radius is not None:
+            neighbors = self._within(self.options.radius)
+        elif rescoring is None:
+            neighbors = self._nearest(self.options.n_nearest)
+        else:
+            neighbors = self._rescored(rescoring, self.options.n_nearest)
+        return found_of(neighbors, self.options.k, self._rows)
 
-    def within(self, radius: Any) -> list[list[Hit]]:
-        """Return all items within a radius of each query, by distance and then by id."""
+    def _nearest(self, k: int) -> Iterable[tuple[np.ndarray, ...]]:
         codes = self.asked.queries.codes
-        found, _ = self._merged(self.ask(part_within, codes, radius, self.filters), len(codes))
+        found, _ = self._merged(self.ask(part_near, codes, None, k, self.options.filters), len(codes))
+        spans = [found.of(query) for query in range(len(codes))]
+        return ((found.distances[span][:k], found.ids[span][:k]) for span in spans)
+
+    def _within(self, radius: float) -> Iterable[tuple[np.ndarray, ...]]:
+        codes = self.asked.queries.codes
+        found, _ = self._merged(self.ask(part_within, codes, radius, self.options.filters), len(codes))
         inside = found.distances <= radius
         spans = [found.of(query) for query in range(len(codes))]
-        return self._hits((found.distances[span][inside[span]], found.ids[span][inside[span]]) for span in spans)
+        return ((found.distances[span][inside[span]], found.ids[span][inside[span]]) for span in spans)
 
     def _merged(self, parts: list[Part], n_queries: int) -> tuple[Merged, np.ndarray | None]:
         found = merged(self.asked.rule, [part.found for part in parts], n_queries)
@@ -219,7 +220,7 @@ class MergedSearch(NamedTuple):
         n_listed = rescoring.n_listed(k, by_scores=queries.scores is not None)
         for span in rescoring.spans(k):
             scores = None if queries.scores is None else queries.scores[span]
-            parts = self.ask(part_near, queries.codes[span], scores, n_listed, self.filters)
+            parts = self.ask(part_near, queries.codes[span], scores, n_listed, self.options.filters)
             n_queries = span.stop - span.start
             found, products = self._merged(parts, n_queries)
             candidates = [_listed(rescoring, found, products, query, n_listed, k) for query in range(n_queries)]
@@ -231,19 +232,8 @@ class MergedSearch(NamedTuple):
                 order = np.argsort(ids)
                 yield rescoring.best(kept, distances[order[np.searchsorted(ids, kept.ids, sorter=order)]], k)
 
-    def _hits(self, neighbors: Iterable[tuple[np.ndarray, ...]]) -> list[list[Hit]]:
-        """Return what is stored of neighbors, given as distances and ids, perhaps with distances of vectors."""
-        columns = [tuple(column.tolist() for column in found) for found in neighbors]
-        ids = np.unique(np.array([item for _, found, *_ in columns for item in found], np.int64))
-        stored = {hit.id: hit for part in self.ask(hits_of, ids) for hit in part}
-        return [
-            [
-                stored[item]._replace(distance=distance, rescored=exact[0] if exact else None)
-                for distance, item, *exact in zip(*found, strict=True)
-                if item in stored
-            ]
-            for found in columns
-        ]
+    def _rows(self, ids: list[int]) -> list[Row]:
+        return [row for part in self.ask(rows_here, np.array(ids, np.int64)) for row in part]
 
 
 def _listed(
@@ -303,60 +293,62 @@ class ShardedCollection:
         k: int = 10,
         *,
         items: ArrayLike | None = None,
-        rescore: bool | None = None,
-        oversample: int | None = None,
-        metric: str | None = None,
-        class_first: int | None = None,
-        reject: float | None = None,
-        **filters: Any,
-    ) -> list[list[Hit]]:
+        **options: Unpack[SearchKeywords],
+    ) -> list[Found]:
         """Return the k nearest items of each query, by distance and then by id.
 
-        The arguments are those of :meth:`starshl.Collection.search`, without ``by_scores``; ``filters`` are ``where``,
-        ``among`` and ``labels``.
+        The arguments are those of :meth:`starshl.Collection.search`, without ``by_scores`` and ``explain``.
         """
-        k, filters = check_integer(k, "k", low=1), _checked(filters)
-        if rescore is not False and len(self._keeps) > 1:
+        return self.answer(SearchOptions.of(k, **options), X, items=items)
+
+    def search_radius(
+        self,
+        X: SamplesLike | None = None,
+        radius: float = 0,
+        *,
+        items: ArrayLike | None = None,
+        **filters: Unpack[FilterKeywords],
+    ) -> list[Found]:
+        """Return all items within ``radius`` of each query, by distance and then by id.
+
+        The arguments are those of :meth:`starshl.Collection.search_radius`.
+        """
+        known = Filters.of(**check_keywords(filters, FilterKeywords))
+        return self.answer(SearchOptions(k=None, radius=radius, filters=known), X, items=items)
+
+    def answer(
+        self, options: SearchOptions, X: SamplesLike | None = None, *, items: ArrayLike | None = None
+    ) -> list[Found]:
+        """Return what each query finds; :meth:`search` and :meth:`search_radius` make the options, too."""
+        for name in ("by_scores", "explain"):
+            if getattr(options, name):
+                raise TypeError(f"A sharded collection cannot be searched with {name!r}. Search a single collection.")
+        options.check_query(X)
+        if options.radius is None and options.rescore is not False and len(self._keeps) > 1:
             raise ValueError(
                 f"The collections keep vectors in different ways ({', '.join(sorted(map(str, self._keeps)))}), so they "
                 "cannot be rescored together. Give rescore=False, or collections that keep them in one way."
             )
-        share = None if reject is None else check_rejecting(reject, X)
-        options = RescoringOptions(rescore, oversample, metric, class_first)
-        found = self._found(X, items, options, filters, lambda search: search.nearest(k))
-        if share is None:
+        found = self._found(X, items, options)
+        if options.reject is None:
             return found
-        rejected = self._ask_one(self.folders[0], novelty_here, X) >= 1.0 - share
-        return [[] if is_new else hits for hits, is_new in zip(found, rejected.tolist(), strict=True)]
+        return rejecting(found, self._ask_one(self.folders[0], novelty_here, X), options.reject)
 
-    def search_radius(
-        self, X: SamplesLike | None = None, radius: float = 0, *, items: ArrayLike | None = None, **filters: Any
-    ) -> list[list[Hit]]:
-        """Return all items within ``radius`` of each query, by distance and then by id."""
-        return self._found(X, items, None, _checked(filters), lambda search: search.within(radius))
-
-    def _found(
-        self,
-        X: SamplesLike | None,
-        items: ArrayLike | None,
-        options: RescoringOptions | None,
-        filters: dict[str, Any],
-        answer: Callable[[MergedSearch], list[list[Hit]]],
-    ) -> list[list[Hit]]:
+    def _found(self, X: SamplesLike | None, items: ArrayLike | None, options: SearchOptions) -> list[Found]:
         """Search for rows, which one worker encodes for all, or for items, whose codes their own collections have."""
         if items is None or X is not None:
             asked = self._ask_one(self.folders[0], encoded, X, items, options)
-            return answer(MergedSearch(self._ask, asked, filters))
+            return MergedSearch(self._ask, asked, options).found()
         ids = check_ids(items)
-        hits: dict[int, list[Hit]] = {}
+        found: dict[int, Found] = {}
         for folder, here in zip(self.folders, self._ask(held_here, ids), strict=True):
             if here.any():
                 asked = self._ask_one(folder, encoded, None, ids[here], options)
-                found = answer(MergedSearch(self._ask, asked, filters))
-                hits |= dict(zip(np.flatnonzero(here).tolist(), found, strict=True))
-        if unknown := [item for place, item in enumerate(ids.tolist()) if place not in hits]:
+                here_found = MergedSearch(self._ask, asked, options).found()
+                found |= dict(zip(np.flatnonzero(here).tolist(), here_found, strict=True))
+        if unknown := [item for place, item in enumerate(ids.tolist()) if place not in found]:
             raise UnknownIdError(unknown[0], "in any of the collections")
-        return [hits[place] for place in range(len(ids))]
+        return [found[place] for place in range(len(ids))]
 
     def _ask_one(self, folder: str, question: Callable[..., Any], *arguments: Any) -> Any:
         (answer,) = self._engine.map(partial(_answer, question, arguments), [folder])
@@ -364,15 +356,6 @@ class ShardedCollection:
 
     def _ask(self, question: Callable[..., Any], *arguments: Any) -> list[Any]:
         return list(self._engine.map(partial(_answer, question, arguments), self.folders))
-
-
-def _checked(filters: dict[str, Any]) -> dict[str, Any]:
-    if "by_scores" in filters:
-        raise TypeError("A sharded collection cannot be searched with 'by_scores'. Search a single collection.")
-    unknown = sorted(set(filters) - {"where", "among", "labels"})
-    if unknown:
-        raise TypeError(f"{unknown[0]!r} is not a filter of a sharded collection; these are where, among and labels.")
-    return filters
 
 
 def _answer(question: Callable[..., Any], arguments: tuple[Any, ...], folder: str) -> Any:

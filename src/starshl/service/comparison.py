@@ -6,13 +6,14 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from ..collection.answers import Item
 from ..collection.collection import Collection
-from ..collection.items import Item
+from ..collection.options import Filters, SearchOptions
 from ..evaluation.benchmark import ByCodes
 from ..hashers.base import BaseHasher
 from ..hashers.baselines.itq import ITQ
@@ -232,13 +233,14 @@ def _found(
     job: RunningJob, collection: Collection, others: Comparison, ids: np.ndarray, chosen: np.ndarray, k: int
 ) -> dict[str, list[list[int]]]:
     """Return what each method finds for the chosen ones of some items among these, a list of ids per query."""
+    by_codes = SearchOptions(k=k, rescore=False, filters=Filters.of(among=ids))
+    methods = {"Codes": by_codes, "Codes, then vectors": replace(by_codes, rescore=None)}
     found: dict[str, list[list[int]]] = {}
     for done, place in enumerate(chosen.tolist()):
         job.report("searching", done, len(chosen))
         vector = collection.vectors([ids[place]])
         lists = {
-            "Codes": [hit.id for hit in collection.search(vector, k, among=ids, rescore=False)[0]],
-            "Codes, then vectors": [hit.id for hit in collection.search(vector, k, among=ids)[0]],
+            method: [hit.id for hit in collection.answer(options, vector)[0]] for method, options in methods.items()
         }
         lists |= {ranking.method: ranking.ids for ranking in others.search(vector[0], k, ids)}
         for method, hits in lists.items():

@@ -6,7 +6,6 @@ take turns in one thread, which gets items that are encoded already.
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,56 +19,23 @@ import numpy as np
 
 from ..client.answers import CollectionInfo, Prediction, Written
 from ..codes.binary import BinaryCodes
+from ..collection.answers import Found, Item
 from ..collection.collection import Collection
-from ..collection.explanation import Explanation
 from ..collection.filters import slow_filter_warning
-from ..collection.items import Item
-from ..collection.search import Hit
+from ..collection.options import ALL_ITEMS, Filters, SearchOptions
 from ..hashers.base import BaseHasher
 from ..hashers.prepared import holds_clusters, inner_hasher
 from .batching import Batcher, chain_future, map_future
 from .encoding import Encoded, can_predict, check_predicts, check_vectors, n_columns, predictions
 from .errors import BusyError
 from .lock import ReadersWriterLock
-from .requests import Filters, Found, NewItems, Observer, SearchOptions, Silent, WriteKey, present_items, unknown_ids
+from .requests import NewItems, Observer, Silent, WriteKey, present_items, unknown_ids
 from .writes import Writer
 
 _ROWS_AT_ONCE = 256  # in a batch: enough to share a scan, few enough to keep the wait short
 Result = TypeVar("Result")
 #: Vectors as they come: lists of numbers, or what an embedder made of texts and pictures.
 Rows = Sequence[Sequence[float]] | np.ndarray
-
-
-def searched(collection: Collection, X: Any, items: list[int] | None, options: SearchOptions) -> list[Found]:
-    """Search for rows, or for stored items, in one call; with ``reject``, novel rows find nothing."""
-    found = _found(collection, X, items, options)
-    if options.reject is None:
-        return found
-    if X is None:
-        raise ValueError("reject is for searches by vector. Leave it out to search for stored items.")
-    limit = 1.0 - options.reject
-    return [
-        replace(each, novelty=share) if share < limit else Found([], 0, novelty=share)
-        for each, share in zip(found, collection.novelty(X).tolist(), strict=True)
-    ]
-
-
-def _found(collection: Collection, X: Any, items: list[int] | None, options: SearchOptions) -> list[Found]:
-    if options.radius is not None:
-        near = collection.search_radius(X, options.radius, items=items, **options.filters())
-        return [Found(hits[: options.k], len(hits)) for hits in near]
-    nearest = collection.search(
-        X,
-        options.k,
-        items=items,
-        by_scores=options.by_scores,
-        rescore=options.rescore,
-        oversample=options.oversample,
-        metric=options.metric,
-        class_first=options.class_first,
-        **options.filters(),
-    )
-    return [Found(hits, len(hits)) for hits in nearest]
 
 
 def recommendation_vector(collection: Collection, like: Sequence[int], unlike: Sequence[int]) -> np.ndarray:
@@ -81,42 +47,6 @@ def recommendation_vector(collection: Collection, like: Sequence[int], unlike: S
         )
     wanted = collection.vectors(sorted(set(like))).mean(axis=0)
     return 2 * wanted - collection.vectors(sorted(set(unlike))).mean(axis=0) if unlike else wanted
-
-
-def without(found: Found, ids: set[int], k: int) -> Found:
-    """Return the first k hits besides some items."""
-    places = [place for place, hit in enumerate(found.hits) if hit.id not in ids][:k]
-    explanations = None if found.explanations is None else [found.explanations[place] for place in places]
-    return Found([found.hits[place] for place in places], len(places), explanations, found.novelty)
-
-
-def explained(
-    collection: Collection, X: Any, items: list[int] | None, found: list[Found], options: SearchOptions
-) -> list[Found]:
-    """Add explanations; stored items are explained by their kept vectors."""
-    if items is not None and collection.vector_dtype is None:
-        raise ValueError(
-            "This collection keeps no vectors, so matches with a stored item cannot be explained. Search by vector, or "
-            "leave the explanation out."
-        )
-    if items is not None:
-        unique = sorted(set(items))
-        X = collection.vectors(unique)[np.searchsorted(unique, items)]
-    metric = options.metric or "euclidean"
-    return [
-        replace(each, explanations=_explanations(collection, row[None], each.hits, metric))
-        for row, each in zip(X, found, strict=True)
-    ]
-
-
-def _explanations(collection: Collection, X: np.ndarray, hits: list[Hit], metric: str) -> list[Explanation | None]:
-    """Explain hits together, so that the query is encoded once; None for an item that was removed since."""
-    try:
-        return [*collection.explain(X, hits, metric=metric)]
-    except KeyError:
-        if len(hits) == 1:
-            return [None]
-        return [reason for hit in hits for reason in _explanations(collection, X, [hit], metric)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +100,9 @@ class Searcher:
         self._lock = ReadersWriterLock()
         self._close_lock = threading.Lock()
         self._is_closed = False
-        self._searches: Batcher[Any, _Query, list[Found]] = Batcher(self._search_group, largest_group=_ROWS_AT_ONCE)
+        self._searches: Batcher[tuple[bool, SearchOptions], _Query, list[Found]] = Batcher(
+            self._search_group, largest_group=_ROWS_AT_ONCE
+        )
         self._encodings: Batcher[str, np.ndarray, Encoded] = Batcher(self._encode_group, largest_group=_ROWS_AT_ONCE)
         self.writer = Writer(self.opened, self.name, self._observer, read_only=read_only)
 
@@ -250,7 +182,7 @@ class Searcher:
         if (vectors is None) == (items is None):
             raise ValueError("Give either vectors or items: rows to search for, or ids of stored items.")
         query = _Query(None if vectors is None else self._checked(vectors), None if items is None else list(items))
-        return self._searches.submit((vectors is None, options.batch_key()), query, len(query))
+        return self._searches.submit((vectors is None, options), query, len(query))
 
     def recommend(
         self, like: Sequence[int], unlike: Sequence[int] = (), options: SearchOptions | None = None
@@ -260,8 +192,9 @@ class Searcher:
         known = {*like, *unlike}
         with self.opened() as collection, unknown_ids():
             row = recommendation_vector(collection, like, unlike)
-        found = self.search(row[None], options=replace(options, k=options.k + len(known)))
-        return map_future(found, lambda results: [without(results[0], known, options.k)])
+        k = options.n_nearest
+        found = self.search(row[None], options=replace(options, k=k + len(known)))
+        return map_future(found, lambda results: [results[0].without(known, k)])
 
     def encode(self, vectors: Rows) -> Future[BinaryCodes]:
         """Encode vectors as queries."""
@@ -278,25 +211,20 @@ class Searcher:
         kind = "predict_proba" if probabilities else "predict"
         return map_future(self._encodings.submit(kind, rows, len(rows)), predictions)
 
-    def get(self, ids: Sequence[int]) -> list[Item]:
-        """Return items by id."""
+    def get(self, ids: Sequence[int], *, vectors: bool = False) -> list[Item]:
+        """Return items by id, with their kept vectors if asked for."""
         with self.opened() as collection, unknown_ids():
-            return collection.get(list(ids))
-
-    def vectors(self, ids: Sequence[int]) -> np.ndarray:
-        """Return the kept vectors of items."""
-        with self.opened() as collection, unknown_ids():
-            return collection.vectors(list(ids))
+            return collection.get(list(ids), vectors=vectors)
 
     def list_items(
-        self, after: int | None = None, limit: int = 100, filters: Filters | None = None
+        self, after: int | None = None, limit: int = 100, filters: Filters = ALL_ITEMS
     ) -> tuple[list[Item], int | None]:
         """Return the first items by id, of those whose ids are larger than ``after`` and that pass filters.
 
         The second value is where to go on, None if no more follow.
         """
         with self.opened() as collection:
-            ids = collection.ids if filters is None else collection.find(**filters.filters())
+            ids = collection.passing(filters)
             start = 0 if after is None else int(np.searchsorted(ids, after, side="right"))
             wanted = ids[start : start + limit]
             # By the ids, of which all items may be gone by now.
@@ -306,16 +234,15 @@ class Searcher:
     def count(self, filters: Filters) -> int:
         """Return how many items pass filters."""
         with self.opened() as collection:
-            return len(collection.find(**filters.filters()))
+            return len(collection.passing(filters))
 
     def notes(self, filters: Filters) -> list[str]:
         """Return what could be asked better: labels that nobody has, and fields that are not declared and so slow."""
         if filters.where is None and filters.labels is None:
             return []
         with self.opened() as collection:
-            names = sorted(set(json.loads(filters.where or "{}")) - set(collection.fields))
-            n_items = len(collection)
-            labels = None if filters.labels is None else collection.unknown_labels_note(list(filters.labels))
+            names = sorted({*filters.fields} - {*collection.fields})
+            n_items, labels = len(collection), collection.unknown_labels_note(filters)
         notes = [] if labels is None else [labels]
         over_http = {"declare_fields": "PUT .../fields, or declare_fields of the client"}
         return [*notes, slow_filter_warning(names, n_items).worded(over_http)] if names else notes
@@ -393,23 +320,21 @@ class Searcher:
         with self.opened() as collection:
             self._hasher = collection.hasher
 
-    def _search_group(self, key: tuple[bool, tuple[Any, ...]], queries: list[_Query]) -> list[list[Found]]:
+    def _search_group(self, key: tuple[bool, SearchOptions], queries: list[_Query]) -> list[list[Found]]:
         """Search for all queries of a group in one call."""
         started = time.perf_counter()
-        options: SearchOptions = key[1][0]
+        of_items, options = key
         sizes = [len(query) for query in queries]
-        X = None if key[0] else np.concatenate([query.vectors for query in queries if query.vectors is not None])
-        items = [item for query in queries for item in query.items or ()] if key[0] else None
         with self.opened() as collection, unknown_ids():
-            # An id may be asked for by several requests, and a collection takes each only once.
-            if items is not None:
+            if of_items:
+                # An id may be asked for by several requests, and a collection takes each only once.
+                items = [item for query in queries for item in query.items or ()]
                 unique = sorted(set(items))
-                answers = dict(zip(unique, searched(collection, None, unique, options), strict=True))
+                answers = dict(zip(unique, collection.answer(options, items=unique), strict=True))
                 found = [answers[item] for item in items]
             else:
-                found = searched(collection, X, None, options)
-            if options.explain:
-                found = explained(collection, X, items, found, options)
+                X = np.concatenate([query.vectors for query in queries if query.vectors is not None])
+                found = collection.answer(options, X)
         self._observer.searched(self.name, len(queries), sum(sizes), time.perf_counter() - started)
         ends = np.cumsum(sizes).tolist()
         return [found[end - size : end] for size, end in zip(sizes, ends, strict=True)]

@@ -16,10 +16,11 @@ import numpy as np
 from .._common.labels import Label
 from ..client.answers import Written
 from ..collection.collection import Collection
+from ..collection.options import Filters
 from ..hashers.base import BaseHasher
 from .encoding import Encoded
 from .errors import BusyError, KeyReusedError, NotWritableError
-from .requests import Filters, NewItems, Observer, WriteKey, unknown_ids
+from .requests import NewItems, Observer, WriteKey, unknown_ids
 
 _LONGEST_QUEUE = 1024  # beyond it, a client is told to try later instead of waiting in vain
 Result = TypeVar("Result")
@@ -72,7 +73,7 @@ class MatchingItems:
     filters: Filters
 
     def ids(self, collection: Collection) -> np.ndarray:
-        return collection.find(**self.filters.filters())
+        return collection.passing(self.filters)
 
     def written(self, first: int, n_items: int, *, repeated: bool) -> Written:
         return Written([], n_items, repeated)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from ..errors import OPTION_NAMES
 from ..hashers import parse_settings
 from ..options import AsJson, Decimal, Jobs, Progress, Vectors
 from .common import Folder, QueryOptions, busy, open_collection
 from .items import parsed_labels
 
 if TYPE_CHECKING:
-    from ...collection.collection import Collection
-    from ...collection.explanation import Explanation
-    from ...collection.search import Hit
+    from ...collection.answers import Found, Hit
 
 Queries = Annotated[
     Path | None,
@@ -93,7 +94,7 @@ Reject = Annotated[
         "either.",
     ),
 ]
-Explain = Annotated[bool, typer.Option("--explain", help="Say why each item matches; not with --item.")]
+Explain = Annotated[bool, typer.Option("--explain", help="Say why each item matches.")]
 
 
 def search(
@@ -125,58 +126,63 @@ def search(
     Each line has the number of the query, the distance between the codes, the exact distance if vectors are kept, the
     id, and what is known about the item.
     """
+    from ...collection.options import SearchOptions
+
     queries = QueryOptions(input, item, text, picture, vectors, text_column, decimal)
     queries.check()
-    _check_request(bool(item), radius, by_scores, explain)
-    # Options of a search for the nearest items, which a search by radius does not have.
-    nearest: dict[str, Any] = {
-        "rescore": rescore,
-        "oversample": oversample,
-        "metric": metric,
-        "class_first": class_first,
-        "reject": reject,
-    }
-    _refuse_with_radius(radius, nearest)
     condition = _parse_filter(where)
-    with open_collection(folder, read_only=True, n_jobs=jobs) as collection:
+    with open_collection(folder, read_only=True, n_jobs=jobs) as collection, _worded():
+        options = SearchOptions.of(
+            k if radius is None else None,
+            radius=radius,
+            where=condition,
+            labels=parsed_labels(label, collection.label_kind),
+            by_scores=by_scores,
+            rescore=rescore,
+            oversample=oversample,
+            metric=cast(Any, metric),
+            class_first=class_first,
+            reject=reject,
+            explain=explain,
+        )
         X = queries.rows(collection)
-        filters: dict[str, Any] = {"where": condition, "labels": parsed_labels(label, collection.label_kind)}
         with busy("searching", progress):
-            if radius is None:
-                answers = collection.search(X, k, items=item or None, by_scores=by_scores, **nearest, **filters)
-            else:
-                answers = collection.search_radius(X, radius, items=item or None, **filters)
-            reasons = _reasons(collection, X, answers, metric or "euclidean") if explain else None
+            answers = collection.answer(options, X, items=item or None)
     if as_json:
-        _print_json(answers, reasons)
+        typer.echo(json.dumps([[_as_json(hit) for hit in found] for found in answers]))
     else:
-        _print_lines(answers, reasons, "none of these" if reject is not None else "")
+        _print_lines(answers, "none of these" if reject is not None else "")
 
 
-def _reasons(collection: Collection, X: Any, answers: list[list[Hit]], metric: str) -> list[list[Explanation]]:
-    return [collection.explain(X[row : row + 1], hits, metric=metric) for row, hits in enumerate(answers)]
+@contextmanager
+def _worded() -> Iterator[None]:
+    """Call the options of a search what they are called here."""
+    from ...collection.options import SearchKeywords
+    from ...exceptions import InputError
+
+    try:
+        yield
+    except InputError as error:
+        names = {name: f"--{name.replace('_', '-')}" for name in SearchKeywords.__annotations__}
+        raise ValueError(error.worded({**OPTION_NAMES, **names, "k": "-k", "X": "a query with a vector"})) from error
 
 
-def _print_json(answers: list[list[Hit]], reasons: list[list[Explanation]] | None) -> None:
-    found: list[list[dict[str, Any]]] = [[hit._asdict() for hit in hits] for hits in answers]
-    for hits, whys in zip(found, reasons or [], strict=False):
-        for hit, why in zip(hits, whys, strict=True):
-            hit["explanation"] = asdict(why)
-    typer.echo(json.dumps(found))
+def _as_json(hit: Hit) -> dict[str, Any]:
+    return {name: value for name, value in asdict(hit).items() if name != "explanation" or value is not None}
 
 
-def _print_lines(answers: list[list[Hit]], reasons: list[list[Explanation]] | None, if_empty: str) -> None:
-    exact = any(hit.rescored is not None for hits in answers for hit in hits)
+def _print_lines(answers: list[Found], if_empty: str) -> None:
+    exact = any(hit.rescored is not None for found in answers for hit in found)
     if any(answers):
         exact_title = f" {'exact':>9}" if exact else ""
         typer.echo(f"{'query':>6} {'distance':>8}{exact_title} {'id':>12}")
-    for query, hits in enumerate(answers):
-        if not hits and if_empty:
+    for query, found in enumerate(answers):
+        if not found and if_empty:
             typer.echo(f"{query:>6} {if_empty}")
-        for place, hit in enumerate(hits):
+        for hit in found:
             typer.echo(f"{query:>6} {_distances(hit)} {hit.id:>12}  {_details(hit)}".rstrip())
-            if reasons is not None:
-                typer.echo(f"{'':>12}{reasons[query][place]}")
+            if hit.explanation is not None:
+                typer.echo(f"{'':>12}{hit.explanation}")
 
 
 def _distances(hit: Hit) -> str:
@@ -188,24 +194,6 @@ def _details(hit: Hit) -> str:
     label = None if hit.label is None else f"label {json.dumps(hit.label)}"
     metadata = json.dumps(hit.metadata) if hit.metadata else None
     return "  ".join(filter(None, [hit.reference, label, metadata]))
-
-
-def _check_request(of_items: bool, radius: int | None, by_scores: bool, explain: bool) -> None:
-    if explain and of_items:
-        raise ValueError("--explain needs a query with a vector: a file, --text or --picture, and not --item.")
-    if by_scores and radius is not None:
-        raise ValueError(
-            "--by-scores orders the -k nearest items and does nothing with --radius. Leave one of them out."
-        )
-    if by_scores and of_items:
-        raise ValueError("--by-scores needs a query with a vector: a stored item has a code, but no scores.")
-
-
-def _refuse_with_radius(radius: int | None, options: dict[str, Any]) -> None:
-    given = [name for name, value in options.items() if value is not None and value is not False]
-    if given and radius is not None:
-        option = f"--{given[0].replace('_', '-')}"
-        raise ValueError(f"{option} is for the -k nearest items and does nothing with --radius. Leave one of them out.")
 
 
 def _parse_filter(text: str | None) -> Any:

@@ -12,10 +12,8 @@ import numpy as np
 from ..._common.labels import Label
 from ...client.answers import CollectionInfo
 from ...codes.binary import BinaryCodes
+from ...collection.answers import Explanation, Hit, Item
 from ...collection.collection import Collection
-from ...collection.explanation import Explanation
-from ...collection.items import Item
-from ...collection.search import Hit
 from ...exceptions import UnknownIdError
 from ...hashers.prepared import class_names, holds_clusters, inner_hasher, without_steps
 from ..errors import UnknownError
@@ -164,13 +162,9 @@ class Exploration:
 def browse(workspace: Workspace, question: Question) -> Exploration:
     """List items to begin with, of those that pass the filters."""
     info = workspace.searcher.info()
+    items, more = workspace.searcher.list_items(question.after, _BROWSED, question.filters(info))
     with workspace.searcher.opened() as collection:
-        ids = collection.find(**_filters(question, info))
-        start = 0 if question.after is None else int(np.searchsorted(ids, question.after, side="right"))
-        shown = ids[start : start + _BROWSED]
-        cards = cards_of(collection, info.name, present_items(collection, shown))
-    more = int(shown[-1]) if start + len(shown) < len(ids) else None
-    return Exploration(info, question, browsed=cards, next_item=more)
+        return Exploration(info, question, browsed=cards_of(collection, info.name, items), next_item=more)
 
 
 def neighbors(workspace: Workspace, question: Question) -> Exploration:
@@ -239,13 +233,12 @@ def _searched(
         future = workspace.searcher.search(items=[asked.item.id], options=options)
     (found,) = future.result()
     milliseconds = 1000 * (time.perf_counter() - started)
-    own = None if asked.item is None else asked.item.id
-    hits = [hit for hit in found.hits if hit.id != own][: question.k]
+    own = [] if asked.item is None else [asked.item.id]
     with workspace.searcher.opened() as collection:
-        cards = _cards(collection, info, hits, asked)
+        cards = _cards(collection, info, found.without(own, question.k), asked)
         # It is at no distance, and so counts as near, unless a filter leaves it out.
-        counts_own = own is not None and len(collection.find(among=[own], **_filters(question, info))) > 0
-    return Ranked(method, about, cards, milliseconds, found.total - counts_own)
+        n_own = len(collection.passing(replace(options.filters, among=np.array(own)))) if own else 0
+    return Ranked(method, about, cards, milliseconds, found.total - n_own)
 
 
 def _others(workspace: Workspace, question: Question, info: CollectionInfo, asked: Asked) -> list[Ranked]:
@@ -259,20 +252,13 @@ def _others(workspace: Workspace, question: Question, info: CollectionInfo, aske
     assert asked.vector is not None
     is_filtered = question.labels or question.fields
     with workspace.searcher.opened() as collection:
-        among = None
-        if is_filtered:
-            among = collection.find(**_filters(question, info))
+        among = collection.passing(question.filters(info)) if is_filtered else None
         for ranking in workspace.comparison.search(asked.vector, question.k + 1, among):
             own = None if asked.item is None else asked.item.id
             ids = [item for item in ranking.ids if item != own][: question.k]
             cards = _cards(collection, info, present_items(collection, ids), asked)
             found.append(Ranked(ranking.method, ranking.about, cards, ranking.milliseconds, len(cards)))
     return found
-
-
-def _filters(question: Question, info: CollectionInfo) -> dict[str, Any]:
-    """Return which items may be found, as a collection takes it."""
-    return {"where": question.where(info) or None, "labels": list(question.wanted_labels(info)) or None}
 
 
 def _cards(collection: Collection, info: CollectionInfo, hits: Sequence[Hit | Item], asked: Asked) -> list[Card]:

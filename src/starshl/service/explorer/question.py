@@ -9,10 +9,9 @@ from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
 
-from ..._common.labels import Label
 from ...client.answers import CollectionInfo
 from ...collection.labels import typed_label
-from ..requests import SearchOptions
+from ...collection.options import Filters, SearchOptions
 
 MOST_NEIGHBORS = 100
 _USUAL_NEIGHBORS = 10
@@ -80,19 +79,14 @@ class Question:
         pairs += [("label", label) for label in new.labels]
         return "?" + urlencode([*pairs, *new.fields])
 
-    def options(self, info: CollectionInfo, **others: Any) -> SearchOptions:
+    def options(self, info: CollectionInfo, *, rescore: bool | None = None) -> SearchOptions:
         """Return the search as a searcher takes it."""
-        return SearchOptions.of(
-            k=self.k,
-            radius=self.radius,
-            labels=self.wanted_labels(info) or None,
-            where=self.where(info) or None,
-            **others,
-        )
+        return SearchOptions(k=self.k, radius=self.radius, rescore=rescore, filters=self.filters(info))
 
-    def wanted_labels(self, info: CollectionInfo) -> tuple[Label, ...]:
-        """Return the labels to filter by, of the type that this collection has."""
-        return tuple(typed_label(text, info.label_kind) for text in self.labels)
+    def filters(self, info: CollectionInfo) -> Filters:
+        """Return which items may be found; labels are of the type that this collection has."""
+        labels = [typed_label(text, info.label_kind) for text in self.labels]
+        return Filters.of(self.where(info) or None, labels=labels or None)
 
     def where(self, info: CollectionInfo) -> dict[str, Any]:
         """Return the filter on declared fields."""

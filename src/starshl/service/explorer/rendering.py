@@ -18,9 +18,8 @@ from starlette.types import Scope
 
 from ..._common.labels import Label
 from ..._common.words import counted
+from ...collection.answers import Hit, Item
 from ...collection.collection import Collection
-from ...collection.items import Item
-from ...collection.search import Hit
 from ..workspace import Upload
 
 FOREVER = "public, max-age=31536000, immutable"

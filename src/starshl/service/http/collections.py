@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import Path, Query
 
 from ..._version import __version__
-from ...client.answers import CollectionInfo, Item, ItemPage, Written
+from ...client.answers import CollectionInfo, ItemPage, Written
+from ...collection.answers import Item
+from ...collection.options import ALL_ITEMS, Filters
 from ..inputs import row_items, text_items
-from ..requests import Filters, NewItems
+from ..requests import NewItems
 from ..searcher import Searcher
 from .dependencies import InCollection, Key, TheService, answer, in_thread, router
 from .schemas import (
@@ -24,7 +26,6 @@ from .schemas import (
     ListRequest,
     RemoveRequest,
     UpdateRequest,
-    item_answer,
 )
 
 routes = router("collections", "/collections")
@@ -103,7 +104,7 @@ async def count_items(body: FilterRequest, collection: InCollection) -> Count:
 @items_routes.post("/items/get")
 async def get_items(body: ItemsRequest, collection: InCollection, vectors: WithVectors = False) -> ItemPage:
     """Return several items by id."""
-    return ItemPage(await in_thread(_answers, collection, body.ids, vectors))
+    return ItemPage(await in_thread(collection.get, body.ids, vectors=vectors))
 
 
 @items_routes.post("/items/remove")
@@ -117,7 +118,7 @@ async def remove_items(body: RemoveRequest, collection: InCollection, key: Key) 
 @items_routes.get("/items/{item}")
 async def get_item(item: ItemId, collection: InCollection, vectors: WithVectors = False) -> Item:
     """Return an item."""
-    return (await in_thread(_answers, collection, [item], vectors))[0]
+    return (await in_thread(collection.get, [item], vectors=vectors))[0]
 
 
 @items_routes.delete("/items/{item}")
@@ -143,12 +144,6 @@ async def _new_items(body: AddRequest, collection: Searcher, *, ids_required: bo
     return items
 
 
-def _page(collection: Searcher, after: int | None, limit: int, filters: Filters | None = None) -> ItemPage:
+def _page(collection: Searcher, after: int | None, limit: int, filters: Filters = ALL_ITEMS) -> ItemPage:
     found, more = collection.list_items(after, limit, filters)
-    notes = [] if filters is None else collection.notes(filters)
-    return ItemPage([item_answer(item) for item in found], more, notes)
-
-
-def _answers(collection: Searcher, ids: list[int], vectors: bool) -> list[Item]:
-    kept: list[Any] = collection.vectors(ids).tolist() if vectors else [None] * len(ids)
-    return [item_answer(item, vector) for item, vector in zip(collection.get(ids), kept, strict=True)]
+    return ItemPage(found, more, collection.notes(filters))

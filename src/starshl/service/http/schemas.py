@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, model_validator
 
-from ...client import answers
-from ...client.answers import CollectionInfo, Explanation, Job, Snapshot
+from ...client.answers import CollectionInfo, Job, Snapshot
 from ...codes.binary import BinaryCodes
-from ...collection.explanation import Explanation as Reasons
-from ...collection.items import Item
-from ...collection.search import Hit
-from ..requests import Filters, Found, NewItems, SearchOptions
+from ...collection.answers import Found
+from ...collection.options import Filters, Metric, SearchKeywords, SearchOptions
+from ..requests import NewItems
 
 _SMALLEST_ID, _LARGEST_ID = -(2**63), 2**63 - 1
 # What one request may bring or ask for. Higher limits spare clients requests; lower ones let other requests have their
@@ -43,6 +41,8 @@ Vector = Annotated[list[Number], Field(min_length=1, max_length=1_000_000)]
 Vectors = Annotated[list[Vector], Field(min_length=1, max_length=MOST_ROWS)]
 Ids = Annotated[list[Id], Field(min_length=1, max_length=MOST_ROWS)]
 Metadata = dict[str, Any]
+HitCount = Annotated[int, Field(ge=1, le=10_000)]
+Radius = Annotated[int, Field(ge=0, le=1_000_000)]
 _CONTENTS = ("vector", "text", "row")  # what an item may be
 
 
@@ -152,14 +152,7 @@ class FilterRequest(Strict):
         return self
 
     def to_filters(self) -> Filters:
-        return Filters.of(**self._filters())
-
-    def _filters(self) -> dict[str, Any]:
-        return {
-            "where": self.where,
-            "labels": None if self.labels is None else tuple(self.labels),
-            "among": None if self.among is None else tuple(self.among),
-        }
+        return Filters.of(self.where, self.among, self.labels)
 
 
 class ListRequest(FilterRequest):
@@ -209,10 +202,10 @@ class PredictRequest(VectorsRequest):
 class SearchSettings(FilterRequest):
     """How to search, and among which items."""
 
-    k: Annotated[int, Field(ge=1, le=10_000)] = 10
+    k: HitCount = 10
     rescore: bool | None = None
     oversample: Annotated[int, Field(ge=1, le=1000)] | None = None
-    metric: Literal["euclidean", "cosine"] | None = None
+    metric: Metric | None = None
     class_first: Annotated[int, Field(ge=0, le=10_000)] | None = None
     reject: Annotated[float, Field(ge=0, le=1)] | None = None
     by_scores: bool = False
@@ -231,8 +224,10 @@ class SearchSettings(FilterRequest):
         return self
 
     def to_options(self) -> SearchOptions:
-        names = ("k", "rescore", "oversample", "metric", "class_first", "reject", "by_scores", "explain")
-        return SearchOptions.of(**self._filters(), **{name: getattr(self, name) for name in names})
+        given = {
+            name: getattr(self, name) for name in SearchKeywords.__annotations__ if name in type(self).model_fields
+        }
+        return SearchOptions.of(self.k, **given)
 
 
 class SearchRequest(SearchSettings):
@@ -245,7 +240,7 @@ class SearchRequest(SearchSettings):
     items: Annotated[list[Id], Field(min_length=1, max_length=MOST_QUERIES)] | None = None
     texts: Annotated[list[Text], Field(min_length=1, max_length=MOST_QUERIES)] | None = None
     rows: Annotated[list[TableRow], Field(min_length=1, max_length=MOST_QUERIES)] | None = None
-    radius: Annotated[int, Field(ge=0, le=1_000_000)] | None = None
+    radius: Radius | None = None
 
     @property
     def n_queries(self) -> int:
@@ -256,9 +251,6 @@ class SearchRequest(SearchSettings):
         if sum(given is not None for given in (self.vectors, self.items, self.texts, self.rows)) != 1:
             raise ValueError("give either vectors, items, texts or rows")
         return self
-
-    def to_options(self) -> SearchOptions:
-        return replace(super().to_options(), radius=self.radius)
 
 
 class SearchesRequest(Strict):
@@ -335,7 +327,7 @@ class Count:
 class SearchAnswer:
     """One result per query; ``notes`` say how to ask more efficiently."""
 
-    results: list[answers.Found]
+    results: list[Found]
     notes: list[str] = field(default_factory=list)
 
 
@@ -375,35 +367,3 @@ class JobList:
 
 def encoded_answer(codes: BinaryCodes, notes: Sequence[str] = ()) -> Encoded:
     return Encoded(n_bits=codes.n_bits, codes=[row.tobytes().hex() for row in codes.packed], notes=list(notes))
-
-
-def item_answer(item: Item, vector: list[float] | None = None) -> answers.Item:
-    return answers.Item(**item._asdict(), vector=vector)
-
-
-def search_answer(found: Sequence[Found], notes: list[str]) -> SearchAnswer:
-    return SearchAnswer([_found_answer(each) for each in found], notes)
-
-
-def explanation_answer(reasons: Reasons) -> Explanation:
-    query, item = reasons.query_class, reasons.item_class
-    return Explanation(
-        text=str(reasons),
-        agreeing=reasons.agreeing,
-        differing=reasons.differing,
-        query_class=None if query is None else query.label,
-        item_class=None if item is None else item.label,
-        kernels=reasons.kernels,
-        views=reasons.views,
-        training_rows=reasons.training_rows,
-    )
-
-
-def _found_answer(found: Found) -> answers.Found:
-    reasons = found.explanations or [None] * len(found.hits)
-    hits = [_hit_answer(*pair) for pair in zip(found.hits, reasons, strict=True)]
-    return answers.Found(hits, found.total, found.novelty)
-
-
-def _hit_answer(hit: Hit, reasons: Reasons | None) -> answers.Hit:
-    return answers.Hit(**hit._asdict(), explanation=None if reasons is None else explanation_answer(reasons))

@@ -15,18 +15,21 @@ from ..._common.strict_json import parse_json
 from ...client.answers import Prediction, Written
 from ...collection.embedding import unknown_texts, unknown_texts_note
 from ...collection.labels import typed_label
+from ...collection.options import SearchOptions
 from ...collection.previews import PREVIEW_TYPES, Preview
 from ...data.features.picture_files import MEDIA_TYPES
 from ..inputs import picture_and_preview, picture_vector, preview, row_vectors, text_vectors
-from ..requests import NewItems, SearchOptions
+from ..requests import NewItems
 from ..searcher import Rows, Searcher
 from .collections import ItemId
 from .dependencies import InCollection, Key, answer, in_thread, router
 from .schemas import (
     Encoded,
+    HitCount,
     Id,
     Metadata,
     PredictRequest,
+    Radius,
     RecommendRequest,
     SearchAnswer,
     SearchAnswers,
@@ -35,7 +38,6 @@ from .schemas import (
     SearchSettings,
     VectorsRequest,
     encoded_answer,
-    search_answer,
 )
 from .schemas import (
     Label as LabelValue,
@@ -64,7 +66,7 @@ async def recommend(body: RecommendRequest, collection: InCollection) -> SearchA
     """Find what is like some stored items and unlike others, by their kept vectors; these items are left out."""
     options = body.to_options()
     found = await answer(await in_thread(collection.recommend, body.like, body.unlike, options))
-    return search_answer(found, await notes_about(options, collection))
+    return SearchAnswer(found, await notes_about(options, collection))
 
 
 @routes.post("/encode")
@@ -91,9 +93,7 @@ async def predict(body: PredictRequest, collection: InCollection) -> Prediction:
 
 async def notes_about(options: SearchOptions, collection: Searcher) -> list[str]:
     """Return the notes about filters, without a thread if there are none."""
-    if options.where is None and options.labels is None:
-        return []
-    return await in_thread(collection.notes, options)
+    return await in_thread(collection.notes, options.filters) if options.filters else []
 
 
 async def _vectors(body: VectorsRequest | SearchRequest, collection: Searcher) -> Rows:
@@ -117,7 +117,7 @@ async def _searched(body: SearchRequest, collection: Searcher) -> SearchAnswer:
     options = body.to_options()
     vectors = None if body.items is not None else await _vectors(body, collection)
     found = await answer(collection.search(vectors, body.items, options))
-    return search_answer(found, _notes_about_texts(body, vectors) + await notes_about(options, collection))
+    return SearchAnswer(found, _notes_about_texts(body, vectors) + await notes_about(options, collection))
 
 
 # Pictures: search by one, encode, classify or store it; previews of items.
@@ -142,10 +142,10 @@ Picture = Annotated[bytes, Depends(_picture)]
 async def search_by_picture(
     picture: Picture,
     collection: InCollection,
-    k: Annotated[int, Query(ge=1, le=10_000, description="How many items to find.")] = 10,
+    k: Annotated[HitCount, Query(description="How many items to find.")] = 10,
     labels: Annotated[list[str] | None, Query(max_length=1000, description="Only items with these labels.")] = None,
     where: Annotated[str | None, Query(max_length=10_000, description="A filter on metadata, as JSON.")] = None,
-    radius: Annotated[int | None, Query(ge=0, le=1_000_000, description="Only items within this distance.")] = None,
+    radius: Annotated[Radius | None, Query(description="Only items within this distance.")] = None,
     rescore: Annotated[bool | None, Query(description="Compare kept vectors.")] = None,
     explain: Annotated[bool, Query(description="Say why items match.")] = False,
 ) -> SearchAnswer:
@@ -155,7 +155,7 @@ async def search_by_picture(
     options = replace(settings.to_options(), radius=radius)
     vectors = await answer(picture_vector(collection, picture))
     found = await answer(collection.search(vectors, options=options))
-    return search_answer(found, await notes_about(options, collection))
+    return SearchAnswer(found, await notes_about(options, collection))
 
 
 @raw_routes.post("/encode/picture", openapi_extra=_TAKES_PICTURE)

@@ -1,0 +1,160 @@
+"""What a collection answers: items, hits and explanations, the same values from a folder, a cluster or a service.
+
+Importing this costs little: clients of a service need it, and nothing else of this package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple, Self, overload
+
+from .._common.labels import Label
+
+
+class Answer:
+    """A value that travels as JSON; a reader ignores fields that only a newer service knows."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, answer: Mapping[str, Any]) -> Self:
+        """Return the answer in a JSON object."""
+        names = [each.name for each in fields(cls)]  # type: ignore[arg-type]  # every subclass is a dataclass
+        return cls(**{name: answer[name] for name in names if name in answer})
+
+    @classmethod
+    def all_in(cls, name: str) -> Callable[[Mapping[str, Any]], list[Self]]:
+        """Return a function that reads the answers in the list of this name in a JSON object."""
+        return lambda answer: [cls.of(each) for each in answer[name]]
+
+
+@dataclass(frozen=True, slots=True)
+class Item(Answer):
+    """A stored item; ``code_from`` says whether its code follows from its label or its vector.
+
+    ``model_digest`` is that of the model that encoded the vector, None if it is not known. ``vector`` is the kept
+    vector, if it was asked for.
+    """
+
+    id: int
+    label: Label | None
+    metadata: dict[str, Any]
+    reference: str | None
+    code_from: str
+    model_digest: str | None
+    vector: list[float] | None = None
+
+
+class ClassOfCode(NamedTuple):
+    """The class whose codeword is nearest to a code, and how many bits they differ in."""
+
+    label: Label
+    distance: int
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation(Answer):
+    """Why an item matches a query; ``text`` puts it into words.
+
+    Attributes
+    ----------
+    text : str
+    id : int
+    distance : int, the Hamming distance of the codes
+    agreeing, differing : lists of bits, the differing ones with the most certain scores of the query first
+    query_class, item_class : the nearest codewords, None if the hasher has none; for a HybridHasher, the classes in the
+        class fields
+    label : the item's label, or None
+    code_from : "label" or "vector", what the item's code follows from
+    rescored : distance of the vectors in terms of ``metric``, None if they are not kept
+    metric : "euclidean" or "cosine"
+    kernels : pairs of a kernel and its part of the query's score, for the item's class if the hasher scores classes,
+        else for the item's code; largest first. Empty if the hasher has no kernels.
+    views : pairs of a view and its part of the same score, largest first; empty without views
+    training_rows : pairs of the number of a training row and its part of the same score, largest first
+    novelty : how different the query is from the training rows, from 0 to 1; None if the hasher cannot tell
+    """
+
+    text: str
+    id: int
+    distance: int
+    agreeing: list[int]
+    differing: list[int]
+    query_class: ClassOfCode | None
+    item_class: ClassOfCode | None
+    label: Label | None
+    code_from: str
+    rescored: float | None
+    metric: str
+    kernels: list[tuple[str, float]]
+    views: list[tuple[str, float]]
+    training_rows: list[tuple[int, float]]
+    novelty: float | None
+
+    @classmethod
+    def of(cls, answer: Mapping[str, Any]) -> Self:
+        pairs = {name: [*map(tuple, answer[name])] for name in ("kernels", "views", "training_rows")}
+        classes = {name: answer[name] and ClassOfCode(*answer[name]) for name in ("query_class", "item_class")}
+        return super(Explanation, cls).of({**answer, **pairs, **classes})
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Hit(Answer):
+    """An item near a query.
+
+    ``distance`` is the Hamming distance of the codes, or that of the index of a HybridHasher, in which another class
+    counts. ``rescored`` is the distance of the vectors if these decided the order, and ``code_from`` says what the
+    item's code follows from: "label" or "vector". ``explanation`` says why the item matches, if the search was to
+    explain it.
+    """
+
+    id: int
+    distance: int | float
+    rescored: float | None
+    label: Label | None
+    metadata: dict[str, Any]
+    reference: str | None
+    code_from: str
+    explanation: Explanation | None = None
+
+    @classmethod
+    def of(cls, answer: Mapping[str, Any]) -> Self:
+        why = answer.get("explanation")
+        return super(Hit, cls).of({**answer, "explanation": None if why is None else Explanation.of(why)})
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Answer, Sequence[Hit]):
+    """The hits of one query, nearest first; ``total`` counts also those that a search by radius leaves out.
+
+    ``novelty`` is how unlike the training rows the query is, from 0 to 1, if the search was to reject novel ones.
+    """
+
+    hits: list[Hit]
+    total: int
+    novelty: float | None = None
+
+    @classmethod
+    def of(cls, answer: Mapping[str, Any]) -> Self:
+        return super(Found, cls).of({**answer, "hits": [Hit.of(hit) for hit in answer["hits"]]})
+
+    def without(self, ids: Collection[int], k: int) -> Found:
+        """Return the first k hits besides some items."""
+        hits = [hit for hit in self.hits if hit.id not in ids][:k]
+        return Found(hits, len(hits), self.novelty)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    @overload
+    def __getitem__(self, place: int) -> Hit: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> list[Hit]: ...
+
+    def __getitem__(self, place: int | slice) -> Hit | list[Hit]:
+        return self.hits[place]
