@@ -166,7 +166,7 @@ def test_a_full_disk_is_named_and_leaves_no_half_a_file(client, files, hasher, X
 
 def test_two_runs_cannot_write_to_one_folder(client, files, hasher, tmp_path):
     with (
-        CodeFolder(tmp_path, {"format": "starshl-codes", "version": 1}, 1).opened(),
+        CodeFolder(tmp_path, {"format": "starshl-codes", "version": 1}, 1).locked(),
         pytest.raises(ValueError, match="Another process is writing codes"),
     ):
         encode(hasher, files, tmp_path, client=client)

@@ -133,9 +133,9 @@ def export_page(
 
     shown = progress_shown(progress)
     with open_collection(source, read_only=True) as collection:
-        facts = write_search_page(collection, path, title=title, picture=picture, runtime=runtime, progress=shown)
+        contents = write_search_page(collection, path, title=title, picture=picture, runtime=runtime, progress=shown)
     fields = ("n_items", "n_bits", "n_previews", "encodes", "why_not", "picture", "file_bytes")
-    return {"file": str(path), **{name: facts[name] for name in fields if name in facts}}
+    return {"file": str(path), **{name: contents[name] for name in fields if name in contents}}
 
 
 def _parse_shape(text: str) -> tuple[int, ...]:

@@ -41,7 +41,7 @@ class CodeFolder:
         self.done: dict[int, dict[str, Any]] = {}
 
     @contextmanager
-    def opened(self) -> Iterator[CodeFolder]:
+    def locked(self) -> Iterator[CodeFolder]:
         """Take the folder for this process alone, and find out what an earlier run has left."""
         self.folder.mkdir(parents=True, exist_ok=True)
         handle = self._lock()

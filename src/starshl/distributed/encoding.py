@@ -98,7 +98,7 @@ def encode(
     # The cluster first: where there is none, no folder is left behind.
     with (
         connected(client) as engine,
-        target.opened(),
+        target.locked(),
         row_progress("encoding", len(rows), shown=progress) as report,
     ):
         report(sum(len(partitions[number]) for number in target.done))

@@ -1,4 +1,4 @@
-"""DaskEngine: tasks on a Dask cluster, with bounded memory and one kind of error when the cluster fails."""
+"""Tasks on a Dask cluster, with bounded memory and one kind of error when the cluster fails; and how to reach one."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ _N_AHEAD = 4  # tasks per thread that are on the cluster at a time: enough that 
 _FAN_IN = 4  # results that one task adds up
 _PULSE_SECONDS = 2.0  # between two looks at a cluster that does not answer
 _LARGE_GRAPH = "distributed.admin.large-graph-warning-threshold"
+# Tests replace it to wait less.
+CONNECT_SECONDS = 10.0  # a scheduler on the network answers much sooner
+# Run by each worker when it starts. A terminal sends Ctrl+C to all processes of a command, and each worker would print
+# a traceback; the process that started them ends them.
+_LEAVE_CTRL_C_TO_US = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 
 
 class DaskEngine:
@@ -167,15 +172,6 @@ def _on_one_thread(function: Callable[..., Any], *arguments: Any) -> Any:
 
 def _added(*results: Any) -> Any:
     return reduce(add, results)
-
-
-# Clients of Dask clusters: given, or connected to by an address.
-
-# Tests replace it to wait less.
-CONNECT_SECONDS = 10.0  # a scheduler on the network answers much sooner
-# Run by each worker when it starts. A terminal sends Ctrl+C to all processes of a command, and each worker would print
-# a traceback; the process that started them ends them.
-_LEAVE_CTRL_C_TO_US = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)"
 
 
 @contextmanager

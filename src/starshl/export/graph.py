@@ -1,4 +1,4 @@
-"""Graph and Value: ONNX computations written like NumPy expressions."""
+"""Graph and Value: ONNX computations written like NumPy expressions, and distances and features that methods share."""
 
 from __future__ import annotations
 
@@ -183,9 +183,6 @@ class Value:
 def onnx_type(dtype: DTypeLike) -> int:
     """Return the number that ONNX has for a type of arrays."""
     return int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
-
-
-# Projections, distances and Gaussian features of rows as parts of a graph.
 
 
 def project(rows: Value, components: np.ndarray, intercept: np.ndarray | float = 0.0) -> Value:

@@ -1,4 +1,4 @@
-"""A fitted hasher as an ONNX model: rows in, packed codes out."""
+"""A fitted hasher as an ONNX model: rows in, packed codes out; and how long a row takes there."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from .steps import SPLITTING, prepare, text_features, words_of
 
 PRECISIONS = ("float64", "float32")
 BIT_ORDER = "bit j of a code is bit j % 8 (least significant first) of byte j // 8"
+_REPEATS, _LONGEST = 200, 1.0  # calls, and seconds after which no further one begins
 
 
 def to_onnx(
@@ -84,6 +85,18 @@ def to_onnx(
     return model
 
 
+def _check_outputs(hasher: BaseHasher, outputs: Sequence[str] | None) -> list[str]:
+    names = ["codes"] if outputs is None else [outputs] if isinstance(outputs, str) else list(outputs)
+    if not names or len(set(names)) < len(names) or not set(names) <= set(OUTPUTS):
+        raise ValueError(f"outputs is {outputs!r}; choose one or more of {', '.join(OUTPUTS)}, once each.")
+    inner = inner_hasher(hasher)
+    if "label" in names and not predicts(inner):
+        raise ValueError(f"A {type(inner).__name__} predicts no labels. Leave 'label' out of the outputs.")
+    if "probabilities" in names and not estimates_probabilities(inner):
+        raise ValueError(f"A {type(inner).__name__} estimates no probabilities. Leave them out of the outputs.")
+    return names
+
+
 def model_of(hasher: BaseHasher, steps: Sequence[Any], n_features: int, outputs: Sequence[str], precision: str) -> Any:
     """Return the model of a hasher after further steps, which take words, or rows of ``n_features`` numbers."""
     steps = [*steps, *steps_of(hasher)]
@@ -133,18 +146,6 @@ _OUTPUT_OF: dict[str, Callable[[Any, Value], Value]] = {
 OUTPUTS = tuple(_OUTPUT_OF)
 
 
-def _check_outputs(hasher: BaseHasher, outputs: Sequence[str] | None) -> list[str]:
-    names = ["codes"] if outputs is None else [outputs] if isinstance(outputs, str) else list(outputs)
-    if not names or len(set(names)) < len(names) or not set(names) <= set(OUTPUTS):
-        raise ValueError(f"outputs is {outputs!r}; choose one or more of {', '.join(OUTPUTS)}, once each.")
-    inner = inner_hasher(hasher)
-    if "label" in names and not predicts(inner):
-        raise ValueError(f"A {type(inner).__name__} predicts no labels. Leave 'label' out of the outputs.")
-    if "probabilities" in names and not estimates_probabilities(inner):
-        raise ValueError(f"A {type(inner).__name__} estimates no probabilities. Leave them out of the outputs.")
-    return names
-
-
 def _assemble(hasher: BaseHasher, given: Value, n_features: int, results: dict[str, Value]) -> Any:
     """Return the model with named inputs, outputs and a description of itself."""
     graph, takes_words = given.graph, given.dtype == object
@@ -162,9 +163,13 @@ def _assemble(hasher: BaseHasher, given: Value, n_features: int, results: dict[s
     )
     model.producer_version = __version__
     model.doc_string = f"{type(inner_hasher(hasher)).__name__}, {hasher.n_bits_} bits; packed codes of {given.name}"
-    facts: dict[str, str | None] = {"splitting": SPLITTING} if takes_words else {}
-    facts |= {"n_bits": str(hasher.n_bits_), "bit_order": BIT_ORDER, "space_id": getattr(hasher, "space_id_", None)}
-    helper.set_model_props(model, {f"starshl.{name}": text for name, text in facts.items() if text})
+    properties: dict[str, str | None] = {"splitting": SPLITTING} if takes_words else {}
+    properties |= {
+        "n_bits": str(hasher.n_bits_),
+        "bit_order": BIT_ORDER,
+        "space_id": getattr(hasher, "space_id_", None),
+    }
+    helper.set_model_props(model, {f"starshl.{name}": text for name, text in properties.items() if text})
     onnx.checker.check_model(model)
     return model
 
@@ -176,25 +181,11 @@ def _shape(name: str, hasher: Any) -> list[str | int]:
     return ["N", n_columns[name] if name in n_columns else len(hasher.classes_)]
 
 
-# How long one row takes, in an ONNX runtime and in ``encode``.
-
-_REPEATS, _LONGEST = 200, 1.0  # calls, and seconds after which no further one begins
-
-
 class Latency(NamedTuple):
     """Median milliseconds of one row."""
 
     onnx: float
     encode: float
-
-
-def open_session(model: Any, *, n_threads: int = 1) -> Any:
-    """Return an onnxruntime session on the processor, with this many threads (0: all)."""
-    runtime = require("onnxruntime", extra="onnx")
-    options = runtime.SessionOptions()
-    options.intra_op_num_threads = n_threads
-    content = model if isinstance(model, bytes) else model.SerializeToString()
-    return runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
 
 
 def single_row_latency(model: Any, hasher: Any, row: np.ndarray | str | None = None) -> Latency:
@@ -218,6 +209,15 @@ def single_row_latency(model: Any, hasher: Any, row: np.ndarray | str | None = N
     row = np.zeros(hasher.n_features_in_) if row is None else np.asarray(row)
     rows = row.reshape(1, -1).astype(np.float64 if takes.type == "tensor(double)" else np.float32)
     return Latency(_median(lambda: session.run(["codes"], {takes.name: rows})), _median(lambda: hasher.encode(rows)))
+
+
+def open_session(model: Any, *, n_threads: int = 1) -> Any:
+    """Return an onnxruntime session on the processor, with this many threads (0: all)."""
+    runtime = require("onnxruntime", extra="onnx")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = n_threads
+    content = model if isinstance(model, bytes) else model.SerializeToString()
+    return runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
 
 
 def _median(call: Callable[[], object]) -> float:

@@ -1,4 +1,4 @@
-"""The scores of every hashing method as parts of a graph: one function per kind of computation."""
+"""The scores of every hashing method as parts of a graph, and the classes and probabilities of those that have them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,50 @@ from ..hashers.star.star_shl import StarSHL
 from .graph import MAX_MODEL_BYTES, Value, gaussian_expansion, project, squared_distances, squared_norms
 from .kernels import kernel_expansion
 
-# The functions of a StarSHL or StarRidge as parts of a graph.
+
+def bit_scores(hasher: BaseHasher, rows: Value) -> Value:
+    """Return the scores of all bits, (n, n_bits), as ``hasher.decision_function`` computes them."""
+    for hasher_class, scores in SCORES.items():
+        if isinstance(hasher, hasher_class):
+            return scores(hasher, rows)
+    raise NotExpressibleError(
+        f"There is no ONNX graph for the scores of a {type(hasher).__name__}. You can export methods of "
+        "starshl.hashers.catalog, and hashers derived from LinearHasher."
+    )
+
+
+def class_index(hasher: Any, rows: Value) -> Value:
+    """Return the place of the predicted class among ``classes_``, (n,)."""
+    if isinstance(hasher, HybridHasher):
+        return class_index(hasher.class_hasher_, rows)
+    if isinstance(hasher, StarRidge):
+        return _first_largest(_bent(hasher, bit_expansion(hasher, rows)))
+    if isinstance(hasher, StarSHL):
+        return _speakers(hasher, _nearest_codeword(bit_expansion(hasher, rows), hasher.codewords_))
+    own = (hasher.support_vectors_, hasher.scale_, hasher.dual_coef_, hasher.intercept_)
+    scores = gaussian_expansion(rows, *own)
+    if hasher.decoding_ == "hinge":
+        return _first_largest(-_hinge_distances(scores, hasher.codewords_))
+    return _nearest_codeword(scores, hasher.codewords_)
+
+
+def probabilities(hasher: Any, rows: Value) -> Value:
+    """Return the probability of each class, (n, n_classes)."""
+    if isinstance(hasher, HybridHasher):
+        return probabilities(hasher.class_hasher_, rows)
+    return _softmax(_bent(hasher, bit_expansion(hasher, rows)), hasher.temperature_)
+
+
+def predicts(hasher: Any) -> bool:
+    """Tell whether the class that a fitted hasher predicts can be written as a graph."""
+    if isinstance(hasher, HybridHasher):
+        return predicts(hasher.class_hasher_)
+    return isinstance(hasher, StarRidge | StarSHL | CodewordSVM)
+
+
+def estimates_probabilities(hasher: Any) -> bool:
+    """Tell whether a fitted hasher estimates probabilities of classes."""
+    return isinstance(hasher.class_hasher_ if isinstance(hasher, HybridHasher) else hasher, StarRidge)
 
 
 def bit_expansion(hasher: Any, rows: Value) -> Value:
@@ -68,19 +111,12 @@ def _dense(kept: Any, dtype: np.dtype) -> np.ndarray:
     return kept if isinstance(kept, np.ndarray) else kept.toarray()
 
 
-# Class scores, probabilities and predicted classes as parts of a graph.
-
-
-def predicts(hasher: Any) -> bool:
-    """Tell whether the class that a fitted hasher predicts can be written as a graph."""
-    if isinstance(hasher, HybridHasher):
-        return predicts(hasher.class_hasher_)
-    return isinstance(hasher, StarRidge | StarSHL | CodewordSVM)
-
-
-def estimates_probabilities(hasher: Any) -> bool:
-    """Tell whether a fitted hasher estimates probabilities of classes."""
-    return isinstance(hasher.class_hasher_ if isinstance(hasher, HybridHasher) else hasher, StarRidge)
+def posterior_bits(ridge: StarRidge, rows: Value) -> Value:
+    """Return the expected codeword bits of queries, or their linear form; see :mod:`starshl.hashers.star.posterior`."""
+    scores = bit_expansion(ridge, rows)
+    if ridge.head_ == "linear":
+        return scores @ ridge.codewords_
+    return _softmax(_bent(ridge, scores), ridge.query_temperature_) @ ridge.codewords_
 
 
 def _bent(ridge: StarRidge, scores: Value) -> Value:
@@ -96,38 +132,8 @@ def _asinh(values: Value) -> Value:
     return values.apply("Sign") * (size + (size * size + 1.0).apply("Sqrt")).apply("Log")
 
 
-def posterior_bits(ridge: StarRidge, rows: Value) -> Value:
-    """Return the expected codeword bits of queries, or their linear form; see :mod:`starshl.hashers.star.posterior`."""
-    scores = bit_expansion(ridge, rows)
-    if ridge.head_ == "linear":
-        return scores @ ridge.codewords_
-    return _softmax(_bent(ridge, scores), ridge.query_temperature_) @ ridge.codewords_
-
-
 def _softmax(scores: Value, temperature: float) -> Value:
     return ((scores - scores.max(axis=1)) * temperature).apply("Softmax", axis=1)
-
-
-def probabilities(hasher: Any, rows: Value) -> Value:
-    """Return the probability of each class, (n, n_classes)."""
-    if isinstance(hasher, HybridHasher):
-        return probabilities(hasher.class_hasher_, rows)
-    return _softmax(_bent(hasher, bit_expansion(hasher, rows)), hasher.temperature_)
-
-
-def class_index(hasher: Any, rows: Value) -> Value:
-    """Return the place of the predicted class among ``classes_``, (n,)."""
-    if isinstance(hasher, HybridHasher):
-        return class_index(hasher.class_hasher_, rows)
-    if isinstance(hasher, StarRidge):
-        return _first_largest(_bent(hasher, bit_expansion(hasher, rows)))
-    if isinstance(hasher, StarSHL):
-        return _speakers(hasher, _nearest_codeword(bit_expansion(hasher, rows), hasher.codewords_))
-    own = (hasher.support_vectors_, hasher.scale_, hasher.dual_coef_, hasher.intercept_)
-    scores = gaussian_expansion(rows, *own)
-    if hasher.decoding_ == "hinge":
-        return _first_largest(-_hinge_distances(scores, hasher.codewords_))
-    return _nearest_codeword(scores, hasher.codewords_)
 
 
 def _first_largest(values: Value) -> Value:
@@ -156,17 +162,6 @@ def _speakers(hasher: StarSHL, nearest: Value) -> Value:
     """Return the class that answers for a codeword: the most frequent of those that share it."""
     own = nearest_classes(hasher.codewords_.astype(np.float64), hasher.codewords_, hasher.codeword_counts_)
     return nearest.graph.rows_of(nearest.graph.constant(own, np.int64), nearest)
-
-
-def bit_scores(hasher: BaseHasher, rows: Value) -> Value:
-    """Return the scores of all bits, (n, n_bits), as ``hasher.decision_function`` computes them."""
-    for hasher_class, scores in SCORES.items():
-        if isinstance(hasher, hasher_class):
-            return scores(hasher, rows)
-    raise NotExpressibleError(
-        f"There is no ONNX graph for the scores of a {type(hasher).__name__}. You can export methods of "
-        "starshl.hashers.catalog, and hashers derived from LinearHasher."
-    )
 
 
 def _hyperplanes(hasher: Any, rows: Value) -> Value:

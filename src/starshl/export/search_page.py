@@ -31,9 +31,152 @@ from .browser_runtime import BrowserRuntime, browser_runtime
 from .onnx_model import model_of, steps_of
 from .scores import estimates_probabilities, predicts
 
-# What a page holds of a collection: codes, labels, titles and previews, as named parts.
-
 _BATCH = 5000  # items that are read at a time
+_MAX_PREVIEW_BYTES = 100_000_000  # so that a browser can still open the page and people can send it
+_SPREAD_ITEMS = 1000  # half a million pairs of them are plenty for a standard deviation
+
+
+def write_search_page(
+    collection: Collection,
+    path: str | os.PathLike[str],
+    *,
+    title: str | None = None,
+    picture: Sequence[int] | None = None,
+    runtime: str | os.PathLike[str] | None = None,
+    progress: bool = False,
+) -> dict[str, Any]:
+    """Write one HTML file that finds the nearest items of a collection, offline, wherever it is opened.
+
+    It holds the codes, labels, titles and previews of all items, the model as an ONNX graph and onnxruntime-web, which
+    npm installs into the user's cache when it is first needed. A query is an item, a vector, a picture or a drawing,
+    depending on what the model takes. Items are ordered by their codes, as in an index: by Hamming distance, or by that
+    of a :class:`starshl.HybridHasher`. Kept vectors are not part of the page.
+
+    Parameters
+    ----------
+    collection : Collection
+    path : path of the file to write, complete or absent
+    title : str, default=None
+        None is the name of the collection's folder.
+    picture : (height, width) or (height, width, 3), default=None
+        If the vectors are pixels: the shape of the pictures, so that queries can be drawn. You need not give it if the
+        model or the embedder of the collection has a PictureFeatures step.
+    runtime : path, default=None
+        A folder with the files of onnxruntime-web, for machines without npm.
+    progress : bool, default=False
+        Show a progress bar on standard error.
+
+    Returns
+    -------
+    contents : dict
+        What the page holds. ``encodes`` tells whether it encodes queries; if the model cannot be exported to ONNX,
+        ``why_not`` says so, and the page can still find items similar to a given one.
+    """
+    hasher = collection.hasher
+    if len(collection) == 0:
+        raise ValueError(f"The collection {str(collection.folder)!r} is empty. Add items first.")
+    model, source = _model(collection, picture)
+    loaded = None if model is None else browser_runtime(runtime)
+    items = read_items(collection, _MAX_PREVIEW_BYTES, progress)
+    contents: dict[str, Any] = {
+        "n_items": len(items.codes),
+        "n_bits": collection.n_bits,
+        "n_previews": items.n_previews,
+        "preview_types": items.preview_types,
+        "rule": _class_rule(collection),
+        "encodes": model is not None,
+        **source,
+    }
+    page = _page(title or collection.folder.resolve().name, hasher, contents, items, model, loaded)
+    write_atomically(path, page)
+    return contents | {"file_bytes": len(page)}
+
+
+def _model(collection: Collection, picture: Sequence[int] | None) -> tuple[bytes | None, dict[str, Any]]:
+    """Return the model of a page and what it takes; without a model, why there is none."""
+    hasher = collection.hasher
+    reader, steps = _embedder_steps(collection)
+    inner = inner_hasher(hasher)
+    outputs = ["codes", *(["label"] if predicts(inner) else [])]
+    outputs += ["probabilities"] if estimates_probabilities(inner) else []
+    first: Any = next(iter([*steps, *steps_of(hasher)]), None)
+    n_features = first.n_features_in_ if steps else getattr(hasher, "n_features_in_", 0)
+    try:
+        model = model_of(hasher, steps, n_features, outputs, "float32")
+    except NotExpressibleError as error:
+        return None, {"n_features": 0, "picture": None, "why_not": str(error)}
+    shape = _picture(collection, first, reader, picture, n_features)
+    classes = [str(label) for label in np.asarray(getattr(inner, "classes_", [])).tolist()]
+    about = {"n_features": n_features, "picture": shape, "takes": _takes(first, has_embedder=bool(steps))}
+    about["classes"] = classes
+    if isinstance(first, Text):
+        about["known_words"] = [str(word) for word in first.words_]
+    return model.SerializeToString(), about
+
+
+def _embedder_steps(collection: Collection) -> tuple[ReadPictures | None, list[Any]]:
+    """Return the step that reads picture files, which a browser does itself, and those after it."""
+    embedder = collection.embedder
+    if embedder is None:
+        return None, []
+    first, *others = embedder.steps
+    return (first, others) if isinstance(first, ReadPictures) else (None, embedder.steps)
+
+
+def _takes(first: Any, *, has_embedder: bool) -> str:
+    """Return what people ask the model about, besides items."""
+    if isinstance(first, Text):
+        return "texts"
+    return "pictures" if has_embedder else "vectors"
+
+
+def _picture(
+    collection: Collection, first: Any, reader: ReadPictures | None, given: Sequence[int] | None, n_features: int
+) -> dict[str, Any] | None:
+    """Return what a browser must know to turn pictures into rows, None if rows are not pictures."""
+    crop = "whole" if reader is None else reader.shape
+    if isinstance(first, PictureFeatures):
+        height, width, n_channels = first.shape_.tolist()
+        return {"height": height, "width": width, "channels": n_channels, "white": first.white_, "crop": crop}
+    if given is None:
+        return None
+    height, width, n_channels = (*given, 1)[:3]
+    if height * width * n_channels != n_features:
+        raise ValueError(
+            f"Pictures of {'x'.join(map(str, given))} have {height * width * n_channels} values; the vectors of this "
+            f"collection have {n_features}. Give the shape of its pictures."
+        )
+    return {"height": height, "width": width, "channels": n_channels, "white": _white(collection), "crop": crop}
+
+
+def _white(collection: Collection) -> float:
+    """Return the largest value of pixels, from kept vectors or from the rows that the model keeps."""
+    if collection.vector_dtype is not None:
+        return float(collection.vectors(collection.ids[:1000]).max())
+    kept = getattr(inner_hasher(collection.hasher), "support_samples_", None)
+    return 1.0 if kept is None else float(kept.max())
+
+
+def _class_rule(collection: Collection) -> dict[str, int] | None:
+    hasher = inner_hasher(collection.hasher)
+    if not isinstance(hasher, HybridHasher):
+        return None
+    weight = hasher.class_weight_
+    if hasher.form == "residual" and weight > 0:
+        # That weight counts standard deviations of distances to vectors, which the page does not hold.
+        weight = round(weight * _spread_of_neighbor_bits(collection, hasher.class_bits_))
+    return {
+        "class_bits": hasher.class_bits_,
+        "class_weight": int(weight),
+        "class_first": int(hasher.class_first),
+    }
+
+
+def _spread_of_neighbor_bits(collection: Collection, class_bits: int) -> float:
+    """Return the standard deviation of Hamming distances between some items, without their class fields."""
+    some = collection.ids[:: -(-len(collection) // _SPREAD_ITEMS)]
+    codes = BinaryCodes.from_signs(collection.codes(some).to_signs()[:, class_bits:])
+    return float(codes.distances(codes).std())
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,157 +280,10 @@ def _words(packed: list[np.ndarray], n_bits: int) -> np.ndarray:
     return padded.view("<u4")
 
 
-_MAX_PREVIEW_BYTES = 100_000_000  # so that a browser can still open the page and people can send it
-_SPREAD_ITEMS = 1000  # half a million pairs of them are plenty for a standard deviation
-
-
-def write_search_page(
-    collection: Collection,
-    path: str | os.PathLike[str],
-    *,
-    title: str | None = None,
-    picture: Sequence[int] | None = None,
-    runtime: str | os.PathLike[str] | None = None,
-    progress: bool = False,
-) -> dict[str, Any]:
-    """Write one HTML file that finds the nearest items of a collection, offline, wherever it is opened.
-
-    It holds the codes, labels, titles and previews of all items, the model as an ONNX graph and onnxruntime-web, which
-    npm installs into the user's cache when it is first needed. A query is an item, a vector, a picture or a drawing,
-    depending on what the model takes. Items are ordered by their codes, as in an index: by Hamming distance, or by that
-    of a :class:`starshl.HybridHasher`. Kept vectors are not part of the page.
-
-    Parameters
-    ----------
-    collection : Collection
-    path : path of the file to write, complete or absent
-    title : str, default=None
-        None is the name of the collection's folder.
-    picture : (height, width) or (height, width, 3), default=None
-        If the vectors are pixels: the shape of the pictures, so that queries can be drawn. You need not give it if the
-        model or the embedder of the collection has a PictureFeatures step.
-    runtime : path, default=None
-        A folder with the files of onnxruntime-web, for machines without npm.
-    progress : bool, default=False
-        Show a progress bar on standard error.
-
-    Returns
-    -------
-    facts : dict
-        What the page holds. ``encodes`` tells whether it encodes queries; if the model cannot be exported to ONNX,
-        ``why_not`` says so, and the page can still find items similar to a given one.
-    """
-    hasher = collection.hasher
-    if len(collection) == 0:
-        raise ValueError(f"The collection {str(collection.folder)!r} is empty. Add items first.")
-    model, source = _model(collection, picture)
-    loaded = None if model is None else browser_runtime(runtime)
-    items = read_items(collection, _MAX_PREVIEW_BYTES, progress)
-    facts: dict[str, Any] = {
-        "n_items": len(items.codes),
-        "n_bits": collection.n_bits,
-        "n_previews": items.n_previews,
-        "preview_types": items.preview_types,
-        "rule": _class_rule(collection),
-        "encodes": model is not None,
-        **source,
-    }
-    page = _page(title or collection.folder.resolve().name, hasher, facts, items, model, loaded)
-    write_atomically(path, page)
-    return facts | {"file_bytes": len(page)}
-
-
-def _class_rule(collection: Collection) -> dict[str, int] | None:
-    hasher = inner_hasher(collection.hasher)
-    if not isinstance(hasher, HybridHasher):
-        return None
-    weight = hasher.class_weight_
-    if hasher.form == "residual" and weight > 0:
-        # That weight counts standard deviations of distances to vectors, which the page does not hold.
-        weight = round(weight * _spread_of_neighbor_bits(collection, hasher.class_bits_))
-    return {
-        "class_bits": hasher.class_bits_,
-        "class_weight": int(weight),
-        "class_first": int(hasher.class_first),
-    }
-
-
-def _spread_of_neighbor_bits(collection: Collection, class_bits: int) -> float:
-    """Return the standard deviation of Hamming distances between some items, without their class fields."""
-    some = collection.ids[:: -(-len(collection) // _SPREAD_ITEMS)]
-    codes = BinaryCodes.from_signs(collection.codes(some).to_signs()[:, class_bits:])
-    return float(codes.distances(codes).std())
-
-
-def _model(collection: Collection, picture: Sequence[int] | None) -> tuple[bytes | None, dict[str, Any]]:
-    """Return the model of a page and what it takes; without a model, why there is none."""
-    hasher = collection.hasher
-    reader, steps = _embedder_steps(collection)
-    inner = inner_hasher(hasher)
-    outputs = ["codes", *(["label"] if predicts(inner) else [])]
-    outputs += ["probabilities"] if estimates_probabilities(inner) else []
-    first: Any = next(iter([*steps, *steps_of(hasher)]), None)
-    n_features = first.n_features_in_ if steps else getattr(hasher, "n_features_in_", 0)
-    try:
-        model = model_of(hasher, steps, n_features, outputs, "float32")
-    except NotExpressibleError as error:
-        return None, {"n_features": 0, "picture": None, "why_not": str(error)}
-    shape = _picture(collection, first, reader, picture, n_features)
-    classes = [str(label) for label in np.asarray(getattr(inner, "classes_", [])).tolist()]
-    about = {"n_features": n_features, "picture": shape, "takes": _takes(first, has_embedder=bool(steps))}
-    about["classes"] = classes
-    if isinstance(first, Text):
-        about["known_words"] = [str(word) for word in first.words_]
-    return model.SerializeToString(), about
-
-
-def _embedder_steps(collection: Collection) -> tuple[ReadPictures | None, list[Any]]:
-    """Return the step that reads picture files, which a browser does itself, and those after it."""
-    embedder = collection.embedder
-    if embedder is None:
-        return None, []
-    first, *others = embedder.steps
-    return (first, others) if isinstance(first, ReadPictures) else (None, embedder.steps)
-
-
-def _takes(first: Any, *, has_embedder: bool) -> str:
-    """Return what people ask the model about, besides items."""
-    if isinstance(first, Text):
-        return "texts"
-    return "pictures" if has_embedder else "vectors"
-
-
-def _picture(
-    collection: Collection, first: Any, reader: ReadPictures | None, given: Sequence[int] | None, n_features: int
-) -> dict[str, Any] | None:
-    """Return what a browser must know to turn pictures into rows, None if rows are not pictures."""
-    crop = "whole" if reader is None else reader.shape
-    if isinstance(first, PictureFeatures):
-        height, width, n_channels = first.shape_.tolist()
-        return {"height": height, "width": width, "channels": n_channels, "white": first.white_, "crop": crop}
-    if given is None:
-        return None
-    height, width, n_channels = (*given, 1)[:3]
-    if height * width * n_channels != n_features:
-        raise ValueError(
-            f"Pictures of {'x'.join(map(str, given))} have {height * width * n_channels} values; the vectors of this "
-            f"collection have {n_features}. Give the shape of its pictures."
-        )
-    return {"height": height, "width": width, "channels": n_channels, "white": _white(collection), "crop": crop}
-
-
-def _white(collection: Collection) -> float:
-    """Return the largest value of pixels, from kept vectors or from the rows that the model keeps."""
-    if collection.vector_dtype is not None:
-        return float(collection.vectors(collection.ids[:1000]).max())
-    kept = getattr(inner_hasher(collection.hasher), "support_samples_", None)
-    return 1.0 if kept is None else float(kept.max())
-
-
 def _page(
     title: str,
     hasher: BaseHasher,
-    facts: Mapping[str, Any],
+    contents: Mapping[str, Any],
     items: PageItems,
     model: bytes | None,
     runtime: BrowserRuntime | None,
@@ -299,14 +295,14 @@ def _page(
     parts = {"codes": items.codes.tobytes(), "items": items.json(), "previews": items.previews}
     if model is not None and runtime is not None:
         parts |= {"model": model, "runtime": runtime.script, "wasm": runtime.wasm}
-    inner = type(inner_hasher(hasher)).__name__
+    n_items, inner = counted(contents["n_items"], "item"), type(inner_hasher(hasher)).__name__
     footer = f"Made by starshl. The model runs in {runtime.name} (MIT license)." if runtime else "Made by starshl."
     filled = {
         "title": escape(title),
         "css": css,
-        "facts": f"{counted(facts['n_items'], 'item')}, {inner}, {facts['n_bits']} bits. This page needs no network.",
+        "facts": f"{n_items}, {inner}, {contents['n_bits']} bits. This page needs no network.",
         "footer": escape(footer),
-        "manifest": json.dumps(dict(facts)).replace("<", "\\u003c"),
+        "manifest": json.dumps(dict(contents)).replace("<", "\\u003c"),
         "parts": "\n".join(_embedded(name, content) for name, content in parts.items() if content),
         "search": search,
         "script": script,

@@ -1,4 +1,4 @@
-"""Preprocessing steps as parts of a graph."""
+"""Preprocessing steps as parts of a graph: numbers, tables, texts as words, and features of pictures."""
 
 from __future__ import annotations
 
@@ -17,9 +17,112 @@ from ..data.features.text import Text
 from ..exceptions import NotExpressibleError
 from .graph import Value, project, squared_norms
 
-# Pixels, histograms of oriented gradients and colors of pictures as parts of a graph.
-
+SPLITTING = r"words of a text: its matches of [\p{L}\p{N}_]{2,} in lowercase; shorter rows end in empty strings"
 _GRAY = 1  # channels
+
+
+def prepare(steps: Sequence[Any], rows: Value) -> Value:
+    """Return rows as fitted steps leave them."""
+    for position, step in enumerate(steps):
+        rows = _formula(step, position)(step, rows)
+    return rows
+
+
+def _formula(step: Any, position: int) -> Callable[[Any, Value], Value]:
+    if type(step) in STEPS:
+        return STEPS[type(step)]
+    if isinstance(step, Text):
+        raise NotExpressibleError(
+            f"The step Text is at position {position}. Only the input of a graph holds words, so Text must be first. "
+            "Export the hasher inside, hasher.hasher_, and let hasher.prepare make its rows."
+        )
+    known = ", ".join(sorted(each.__name__ for each in STEPS))
+    raise NotExpressibleError(
+        f"The step {type(step).__name__} at position {position} cannot be written as an ONNX graph; {known} can. "
+        "Export the hasher inside, hasher.hasher_, and prepare rows before the graph sees them; or make a scikit-learn "
+        "Pipeline of these steps and the hasher, and convert that with skl2onnx after register_converters()."
+    )
+
+
+def _scale(step: Any, rows: Value) -> Value:
+    # As in Python, single precision is left and entered again around each operation.
+    centered = (rows.cast(np.float64) - step.mean_).cast(rows.dtype)
+    return (centered.cast(np.float64) / step.scale_).cast(rows.dtype)
+
+
+def _impute(step: Any, rows: Value) -> Value:
+    if step.fill_values_.dtype.kind == "O":
+        raise _of_text("Impute", "missing text")
+    is_missing = rows.apply("IsNaN", dtype=np.bool_)
+    return is_missing.where(rows.graph.constant(step.fill_values_, rows.dtype), rows)
+
+
+def _one_hot(step: Any, rows: Value) -> Value:
+    values = step.category_values_.tolist()
+    if any(isinstance(value, str) for value in values):
+        raise _of_text("OneHot", "categories that are text")
+    ends = np.cumsum(step.category_counts_).tolist()
+    parts = []
+    for column, (count, end) in enumerate(zip(step.category_counts_.tolist(), ends, strict=True)):
+        own = rows.columns(column, column + 1)
+        for value in values[end - count : end]:
+            is_missing = value is None or value != value
+            hit = own.apply("IsNaN", dtype=np.bool_) if is_missing else own.equals(float(value))
+            parts.append(hit.cast(rows.dtype))
+    return rows.graph.concat(parts)
+
+
+def _table(step: Any, rows: Value) -> Value:
+    if step.text_column_ >= 0:
+        raise _of_text("TableFeatures", "a column of text")
+    if len(step.category_columns_):
+        raise _of_text("TableFeatures", "columns of categories, which are text to it")
+    numbers = rows.cast(np.float64).take(step.number_columns_)
+    return prepare([getattr(step, name) for name in step._number_steps()], numbers)
+
+
+def _reduce(step: Any, rows: Value) -> Value:
+    return project(rows, step.components_, step.intercept_)
+
+
+def _unit_length(step: Any, rows: Value) -> Value:
+    lengths = squared_norms(rows).apply("Sqrt")
+    return rows / (lengths > 0.0).where(lengths, 1.0)
+
+
+def _of_text(step: str, what: str) -> NotExpressibleError:
+    return NotExpressibleError(
+        f"The step {step} reads {what}, and this graph takes rows of numbers: ONNX has no operators that split and "
+        "compare text as Python does. Export the hasher inside, hasher.hasher_, and let hasher.prepare make its rows."
+    )
+
+
+def words_of(texts: Sequence[str]) -> np.ndarray:
+    """Return the words of texts as an ONNX model of texts takes them, shape (n_texts, n_words).
+
+    Examples
+    --------
+    >>> from starshl.export import words_of
+    >>> words_of(["A red car", "bread"]).tolist()
+    [['red', 'car'], ['bread', '']]
+    """
+    split = TfidfVectorizer().build_analyzer()
+    found = [split(text) for text in texts]
+    words = np.full((len(found), max(map(len, found), default=0) or 1), "", dtype=object)
+    for row, own in zip(words, found, strict=True):
+        row[: len(own)] = own
+    return words
+
+
+def text_features(step: Text, words: Value, dtype: DTypeLike) -> Value:
+    """Return TF-IDF weights along the main directions; see :class:`starshl.data.features.Text`."""
+    vocabulary = step.words_.tolist()
+    counting = {"mode": "TF", "min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0, "ngram_counts": [0]}
+    places = {"ngram_indexes": list(range(len(vocabulary))), "pool_strings": vocabulary}
+    counts = words.apply("TfIdfVectorizer", dtype=np.float32, **counting, **places).cast(dtype)
+    weights = (counts > 0.0).where((counts.apply("Max", 1.0).apply("Log") + 1.0) * step.idf_, 0.0)
+    lengths = squared_norms(weights).apply("Sqrt")
+    return (weights / (lengths > 0.0).where(lengths, 1.0)) @ step.components_.T
 
 
 def picture_features(step: Any, rows: Value) -> Value:
@@ -155,82 +258,6 @@ def _members(values: Value, n_bins: int) -> Value:
     return places.equals(np.arange(n_bins)).cast(np.float64)
 
 
-def prepare(steps: Sequence[Any], rows: Value) -> Value:
-    """Return rows as fitted steps leave them."""
-    for position, step in enumerate(steps):
-        rows = _formula(step, position)(step, rows)
-    return rows
-
-
-def _formula(step: Any, position: int) -> Callable[[Any, Value], Value]:
-    if type(step) in STEPS:
-        return STEPS[type(step)]
-    if isinstance(step, Text):
-        raise NotExpressibleError(
-            f"The step Text is at position {position}. Only the input of a graph holds words, so Text must be first. "
-            "Export the hasher inside, hasher.hasher_, and let hasher.prepare make its rows."
-        )
-    known = ", ".join(sorted(each.__name__ for each in STEPS))
-    raise NotExpressibleError(
-        f"The step {type(step).__name__} at position {position} cannot be written as an ONNX graph; {known} can. "
-        "Export the hasher inside, hasher.hasher_, and prepare rows before the graph sees them; or make a scikit-learn "
-        "Pipeline of these steps and the hasher, and convert that with skl2onnx after register_converters()."
-    )
-
-
-def _scale(step: Any, rows: Value) -> Value:
-    # As in Python, single precision is left and entered again around each operation.
-    centered = (rows.cast(np.float64) - step.mean_).cast(rows.dtype)
-    return (centered.cast(np.float64) / step.scale_).cast(rows.dtype)
-
-
-def _impute(step: Any, rows: Value) -> Value:
-    if step.fill_values_.dtype.kind == "O":
-        raise _of_text("Impute", "missing text")
-    is_missing = rows.apply("IsNaN", dtype=np.bool_)
-    return is_missing.where(rows.graph.constant(step.fill_values_, rows.dtype), rows)
-
-
-def _one_hot(step: Any, rows: Value) -> Value:
-    values = step.category_values_.tolist()
-    if any(isinstance(value, str) for value in values):
-        raise _of_text("OneHot", "categories that are text")
-    ends = np.cumsum(step.category_counts_).tolist()
-    parts = []
-    for column, (count, end) in enumerate(zip(step.category_counts_.tolist(), ends, strict=True)):
-        own = rows.columns(column, column + 1)
-        for value in values[end - count : end]:
-            is_missing = value is None or value != value
-            hit = own.apply("IsNaN", dtype=np.bool_) if is_missing else own.equals(float(value))
-            parts.append(hit.cast(rows.dtype))
-    return rows.graph.concat(parts)
-
-
-def _table(step: Any, rows: Value) -> Value:
-    if step.text_column_ >= 0:
-        raise _of_text("TableFeatures", "a column of text")
-    if len(step.category_columns_):
-        raise _of_text("TableFeatures", "columns of categories, which are text to it")
-    numbers = rows.cast(np.float64).take(step.number_columns_)
-    return prepare([getattr(step, name) for name in step._number_steps()], numbers)
-
-
-def _reduce(step: Any, rows: Value) -> Value:
-    return project(rows, step.components_, step.intercept_)
-
-
-def _unit_length(step: Any, rows: Value) -> Value:
-    lengths = squared_norms(rows).apply("Sqrt")
-    return rows / (lengths > 0.0).where(lengths, 1.0)
-
-
-def _of_text(step: str, what: str) -> NotExpressibleError:
-    return NotExpressibleError(
-        f"The step {step} reads {what}, and this graph takes rows of numbers: ONNX has no operators that split and "
-        "compare text as Python does. Export the hasher inside, hasher.hasher_, and let hasher.prepare make its rows."
-    )
-
-
 STEPS: dict[type, Callable[[Any, Value], Value]] = {
     Scale: _scale,
     Impute: _impute,
@@ -240,35 +267,3 @@ STEPS: dict[type, Callable[[Any, Value], Value]] = {
     Reduce: _reduce,
     UnitLength: _unit_length,
 }
-
-# Texts as words, and the step Text on words as part of a graph.
-
-SPLITTING = r"words of a text: its matches of [\p{L}\p{N}_]{2,} in lowercase; shorter rows end in empty strings"
-
-
-def words_of(texts: Sequence[str]) -> np.ndarray:
-    """Return the words of texts as an ONNX model of texts takes them, shape (n_texts, n_words).
-
-    Examples
-    --------
-    >>> from starshl.export import words_of
-    >>> words_of(["A red car", "bread"]).tolist()
-    [['red', 'car'], ['bread', '']]
-    """
-    split = TfidfVectorizer().build_analyzer()
-    found = [split(text) for text in texts]
-    words = np.full((len(found), max(map(len, found), default=0) or 1), "", dtype=object)
-    for row, own in zip(words, found, strict=True):
-        row[: len(own)] = own
-    return words
-
-
-def text_features(step: Text, words: Value, dtype: DTypeLike) -> Value:
-    """Return TF-IDF weights along the main directions; see :class:`starshl.data.features.Text`."""
-    vocabulary = step.words_.tolist()
-    counting = {"mode": "TF", "min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0, "ngram_counts": [0]}
-    places = {"ngram_indexes": list(range(len(vocabulary))), "pool_strings": vocabulary}
-    counts = words.apply("TfIdfVectorizer", dtype=np.float32, **counting, **places).cast(dtype)
-    weights = (counts > 0.0).where((counts.apply("Max", 1.0).apply("Log") + 1.0) * step.idf_, 0.0)
-    lengths = squared_norms(weights).apply("Sqrt")
-    return (weights / (lengths > 0.0).where(lengths, 1.0)) @ step.components_.T
