@@ -156,15 +156,6 @@ def test_hybrid_codes_say_which_distance_they_need(digits):
         assert codes.space_id == hasher.space_id_
 
 
-def test_model_file_without_a_codebook_gets_one_of_its_own(digits, ridge, tmp_path):
-    header, arrays = ridge._pack()
-    del header["fitted"]["codebook_"]
-    arrays = {name: array for name, array in arrays.items() if "codebook_" not in name}
-    old = StarRidge._unpack(header, arrays)
-    np.testing.assert_array_equal(old.codebook_.words, ridge.codewords_)
-    assert old.space_id_ != ridge.space_id_
-
-
 class WithAnObject(LSHash):
     """A hasher that has learned something that no model file holds."""
 

@@ -6,8 +6,9 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
-from starshl.hashers.star.samples import SAMPLE_TYPES, kernel_k_means
+from starshl.hashers.star.samples import SAMPLE_TYPES
 from starshl.learning.kernels.banks import GramBank
+from starshl.learning.kernels.kernel_k_means import kernel_k_means
 
 
 def scatter(X, labels, weights):

@@ -13,6 +13,7 @@ from sklearn.neighbors import NearestNeighbors
 import starshl
 from starshl import HybridHasher, StarRidge, StarSHL
 from starshl.hashers.star import compression as moved_rows
+from starshl.hashers.star.expansion import Expansion
 from starshl.hashers.star.novelty import (
     NoveltyRule,
     NoveltyTraining,
@@ -21,7 +22,7 @@ from starshl.hashers.star.novelty import (
     nearest_distances,
     unexplained,
 )
-from starshl.hashers.star.samples import Expansion, Vectors
+from starshl.hashers.star.samples import Vectors
 from starshl.learning.kernels import Gaussian, SpectrumKernel
 
 DIGITS, LABELS = load_digits(return_X_y=True)

@@ -140,20 +140,6 @@ def test_damaged_views_are_refused(hasher, damage, tmp_path):
         load(resealed(tmp_path / "model.shl", damage))
 
 
-def test_models_from_before_views_are_opened(data, tmp_path):
-    hasher = StarRidge(8, random_state=0).fit(*data)
-    hasher.save(tmp_path / "model.shl")
-
-    def forget(header, arrays):
-        del header["params"]["views"], header["fitted"]["view_names_"], header["fitted"]["view_shares_"]
-        for name in [name for name in arrays if name.startswith("fitted.view_")]:
-            del arrays[name]
-
-    old = load(resealed(tmp_path / "model.shl", forget))
-    assert old.view_weights_ == {}
-    assert np.array_equal(old.decision_function(data[0]), hasher.decision_function(data[0]))
-
-
 def test_compressed_hasher_sees_views_as_much_as_they_weigh(data, queries):
     hasher = StarRidge(16, views=VIEWS, random_state=0).fit(*data)
     with warnings.catch_warnings():

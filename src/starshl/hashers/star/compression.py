@@ -25,44 +25,15 @@ from ...learning.kernels.kernel import Kernel, is_built_in
 from ...learning.kernels.vectors import Gaussian
 from ...learning.kernels.views import OnColumns, view_scales
 from ...learning.solvers.ridge import least_squares
-from .samples import Expansion, Precomputed, Samples, SparseVectors, Vectors
+from .expansion import Expansion
+from .samples import Precomputed, Samples, SparseVectors, Vectors
 
-# Choose the support rows that explain the scores best, one by one.
-
+_ROWS_PER_KEPT_ROW = 10  # if nobody says how many to keep; on 10,000 rows of MNIST this costs .0002 of precision at 10
+_ROWS_PER_HELD_OUT_ROW = 5  # in the trial from which the agreement is estimated
+_NOISY_COPIES = 3  # of each row: more take longer, and fewer leave the scores around a row to chance
+_NOISE = 0.5  # in standard deviations of the features
+_WARN_BELOW_AGREEMENT = 0.95  # one bit in twenty changes: time to keep more rows
 _NEGLIGIBLE = 1e-10  # share of the largest squared norm at which what is left of a column is rounding
-
-
-def choose_columns(values: np.ndarray, targets: np.ndarray, n_chosen: int) -> np.ndarray:
-    """Return the columns that, each in its turn, lower the squared error of a regression on those chosen most.
-
-    Orthogonal least squares (Chen, Cowan and Grant 1991): a column counts by its part orthogonal to those before it.
-    Fewer are returned if they span the rest. O(n_rows n_columns n_chosen).
-    """
-    values = values - values.mean(axis=0)
-    norms = np.einsum("ij,ij->j", values, values)
-    negligible = _NEGLIGIBLE * norms.max()
-    products = values.T @ (targets - targets.mean(axis=0))
-    directions, parts = np.zeros((n_chosen, len(values))), np.zeros((n_chosen, values.shape[1]))
-    chosen: list[int] = []
-    for n in range(n_chosen):
-        # What is left of a chosen column is rounding; so is every column that those chosen already span.
-        norms[chosen] = 0.0
-        if norms.max() <= negligible:
-            break
-        gains = np.square(products).sum(axis=1) / np.maximum(norms, negligible)
-        best = int(np.where(norms > negligible, gains, -1.0).argmax())
-        direction = values[:, best] - parts[:n, best] @ directions[:n]
-        length = np.linalg.norm(direction)
-        chosen.append(best)
-        directions[n] = direction / length
-        parts[n] = directions[n] @ values
-        norms -= parts[n] ** 2
-        products -= np.outer(parts[n], products[best] / length)
-    return np.sort(np.array(chosen, dtype=np.int64))
-
-
-# Replace rows of numbers by fewer ones that may lie anywhere, under one Gaussian, by gradient descent.
-
 _START_WIDTH = 0.25  # of the Gaussian, in root mean squared distances between rows; the descent learns the width
 _BATCH_ROWS = 128  # for Adam; smaller batches take longer, larger ones take fewer steps per epoch
 # Tests replace both: most of what they check needs no long descent.
@@ -71,101 +42,6 @@ MIN_EPOCHS, MIN_STEPS = 10, 3000  # whichever takes longer: few rows have few st
 _ROW_STEP, _COEFFICIENT_STEP, _RATE_STEP = 0.1, 0.03, 0.01
 # Of Adam's running averages. The .999 of its paper would look back over a third of 3,000 steps.
 _MEAN_DECAY, _SQUARE_DECAY = 0.9, 0.99
-
-
-def move_rows(
-    rows: np.ndarray, targets: np.ndarray, n_support: int, rng: np.random.RandomState
-) -> tuple[np.ndarray, Gaussian, np.ndarray, np.ndarray]:
-    r"""Return rows z, a Gaussian, coefficients and intercepts of small mean squared error against the targets.
-
-    .. math:: \sum_n \sum_b \Big(\sum_s a_{bs} \exp(-\gamma \|x_n - z_s\|^2) + \beta_b - t_{nb}\Big)^2
-
-    Adam on batches, over z, a, :math:`\beta` and :math:`\log\gamma`, from random rows and their best coefficients.
-    """
-    origin = rows.mean(axis=0, dtype=np.float64)
-    scale = float(np.sqrt(mean_squared_distance(rows, rows)))
-    # In these units float32 has digits enough for a descent, whatever the units of the rows are.
-    points = ((rows - origin) / scale).astype(np.float32)
-    targets = targets.astype(np.float32)
-    centers = points[np.sort(rng.choice(len(points), n_support, replace=False))]
-    log_rate = np.log(0.5 / _START_WIDTH**2)
-    coefficients, intercept = least_squares(np.exp(-np.exp(log_rate) * _squared(points, centers)), targets)
-    variables = [
-        np.array(values, dtype=np.float32, order="C") for values in (centers, coefficients.T, intercept, log_rate)
-    ]
-    steps = (_ROW_STEP * points.std(axis=0), _COEFFICIENT_STEP, _COEFFICIENT_STEP, _RATE_STEP)
-
-    n_batches = -(-len(points) // _BATCH_ROWS)
-    n_epochs = max(MIN_EPOCHS, -(-MIN_STEPS // n_batches))
-    adam = _Adam(variables, steps, n_epochs * n_batches)
-    for _ in range(n_epochs):
-        order = rng.permutation(len(points))
-        for first in range(0, len(order), _BATCH_ROWS):
-            batch = order[first : first + _BATCH_ROWS]
-            adam.step(batch_gradients(points[batch], targets[batch], *variables))
-    centers, coefficients, intercept, log_rate = (values.astype(np.float64) for values in variables)
-    width = float(np.sqrt(0.5 / np.exp(log_rate)))
-    return (origin + scale * centers).astype(rows.dtype), Gaussian(scale * width), coefficients.T, intercept
-
-
-def batch_gradients(
-    points: np.ndarray,
-    targets: np.ndarray,
-    centers: np.ndarray,
-    coefficients: np.ndarray,
-    intercept: np.ndarray,
-    log_rate: np.ndarray,
-) -> list[np.ndarray]:
-    """Return the gradients of half the mean squared error of a batch."""
-    rate = np.exp(log_rate)
-    squared = _squared(points, centers)
-    values = np.exp(-rate * squared)
-    errors = values @ coefficients
-    errors += intercept - targets
-    errors /= len(points)
-    inward = errors @ coefficients.T
-    inward *= values
-    pull = inward.T @ points
-    pull -= inward.sum(axis=0)[:, None] * centers
-    return [2 * rate * pull, values.T @ errors, errors.sum(axis=0), -rate * np.vdot(inward, squared)]
-
-
-def _squared(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    """Return squared distances; rounding may leave a small negative number, which does no harm here."""
-    squared = points @ centers.T
-    squared *= -2
-    squared += np.einsum("ij,ij->i", points, points)[:, None]
-    squared += np.einsum("ij,ij->i", centers, centers)
-    return squared
-
-
-class _Adam:
-    """Adam (Kingma and Ba 2015) with steps that shrink linearly to zero; it changes the arrays it is given."""
-
-    def __init__(self, values: list[np.ndarray], steps: tuple[float | np.ndarray, ...], n_steps: int):
-        self.values, self.steps, self.n_steps = values, steps, n_steps
-        self.means = [np.zeros_like(value) for value in values]
-        self.squares = [np.zeros_like(value) for value in values]
-        self.n_done = 0
-
-    def step(self, gradients: list[np.ndarray]) -> None:
-        left = 1.0 - self.n_done / self.n_steps
-        self.n_done += 1
-        # Both averages start at zero, which this makes up for.
-        scale = left * np.sqrt(1 - _SQUARE_DECAY**self.n_done) / (1 - _MEAN_DECAY**self.n_done)
-        for value, step, gradient, mean, square in zip(
-            self.values, self.steps, gradients, self.means, self.squares, strict=True
-        ):
-            mean += np.float32(1 - _MEAN_DECAY) * (gradient - mean)
-            square += np.float32(1 - _SQUARE_DECAY) * (gradient**2 - square)
-            value -= np.float32(scale) * step * mean / (np.sqrt(square) + np.float32(1e-12))
-
-
-_ROWS_PER_KEPT_ROW = 10  # if nobody says how many to keep; on 10,000 rows of MNIST this costs .0002 of precision at 10
-_ROWS_PER_HELD_OUT_ROW = 5  # in the trial from which the agreement is estimated
-_NOISY_COPIES = 3  # of each row: more take longer, and fewer leave the scores around a row to chance
-_NOISE = 0.5  # in standard deviations of the features
-_WARN_BELOW_AGREEMENT = 0.95  # one bit in twenty changes: time to keep more rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,25 +67,6 @@ class Compressed:
             "norms_": self.norms,
             "agreement_": self.agreement,
         }
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """Samples on which scores are compared: support rows, which may be kept, and further ones."""
-
-    support: np.ndarray
-    further: np.ndarray
-
-    @property
-    def all(self) -> np.ndarray:
-        return np.concatenate([self.support, self.further.astype(self.support.dtype, copy=False)])
-
-    def split(self, rng: np.random.RandomState) -> tuple[_Rows, _Rows]:
-        """Return most of the rows and a random rest, at least one support row in each."""
-        orders = rng.permutation(len(self.support)), rng.permutation(len(self.further))
-        sizes = max(1, len(self.support) // _ROWS_PER_HELD_OUT_ROW), len(self.further) // _ROWS_PER_HELD_OUT_ROW
-        rest = _Rows(self.support[orders[0][: sizes[0]]], self.further[orders[1][: sizes[1]]])
-        return _Rows(self.support[orders[0][sizes[0] :]], self.further[orders[1][sizes[1] :]]), rest
 
 
 def compress_expansion(
@@ -242,6 +99,25 @@ def compress_expansion(
             "the code bits stay the same. Keep more rows, or give compress more samples (X) to learn from.",
         )
     return compressed
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """Samples on which scores are compared: support rows, which may be kept, and further ones."""
+
+    support: np.ndarray
+    further: np.ndarray
+
+    @property
+    def all(self) -> np.ndarray:
+        return np.concatenate([self.support, self.further.astype(self.support.dtype, copy=False)])
+
+    def split(self, rng: np.random.RandomState) -> tuple[_Rows, _Rows]:
+        """Return most of the rows and a random rest, at least one support row in each."""
+        orders = rng.permutation(len(self.support)), rng.permutation(len(self.further))
+        sizes = max(1, len(self.support) // _ROWS_PER_HELD_OUT_ROW), len(self.further) // _ROWS_PER_HELD_OUT_ROW
+        rest = _Rows(self.support[orders[0][: sizes[0]]], self.further[orders[1][: sizes[1]]])
+        return _Rows(self.support[orders[0][sizes[0] :]], self.further[orders[1][sizes[1] :]]), rest
 
 
 def _check_n_support(expansion: Expansion, n_support: int | None) -> int:
@@ -331,3 +207,120 @@ def _agreement(
     """Return the share of code bits on some rows in which two expansions agree."""
     codes = [codes_of(each.scores(each.samples_of(rows))).to_signs() for each in (expansion, small)]
     return float(np.mean(codes[0] == codes[1]))
+
+
+def choose_columns(values: np.ndarray, targets: np.ndarray, n_chosen: int) -> np.ndarray:
+    """Return the columns that, each in its turn, lower the squared error of a regression on those chosen most.
+
+    Orthogonal least squares (Chen, Cowan and Grant 1991): a column counts by its part orthogonal to those before it.
+    Fewer are returned if they span the rest. O(n_rows n_columns n_chosen).
+    """
+    values = values - values.mean(axis=0)
+    norms = np.einsum("ij,ij->j", values, values)
+    negligible = _NEGLIGIBLE * norms.max()
+    products = values.T @ (targets - targets.mean(axis=0))
+    directions, parts = np.zeros((n_chosen, len(values))), np.zeros((n_chosen, values.shape[1]))
+    chosen: list[int] = []
+    for n in range(n_chosen):
+        # What is left of a chosen column is rounding; so is every column that those chosen already span.
+        norms[chosen] = 0.0
+        if norms.max() <= negligible:
+            break
+        gains = np.square(products).sum(axis=1) / np.maximum(norms, negligible)
+        best = int(np.where(norms > negligible, gains, -1.0).argmax())
+        direction = values[:, best] - parts[:n, best] @ directions[:n]
+        length = np.linalg.norm(direction)
+        chosen.append(best)
+        directions[n] = direction / length
+        parts[n] = directions[n] @ values
+        norms -= parts[n] ** 2
+        products -= np.outer(parts[n], products[best] / length)
+    return np.sort(np.array(chosen, dtype=np.int64))
+
+
+def move_rows(
+    rows: np.ndarray, targets: np.ndarray, n_support: int, rng: np.random.RandomState
+) -> tuple[np.ndarray, Gaussian, np.ndarray, np.ndarray]:
+    r"""Return rows z, a Gaussian, coefficients and intercepts of small mean squared error against the targets.
+
+    .. math:: \sum_n \sum_b \Big(\sum_s a_{bs} \exp(-\gamma \|x_n - z_s\|^2) + \beta_b - t_{nb}\Big)^2
+
+    Adam on batches, over z, a, :math:`\beta` and :math:`\log\gamma`, from random rows and their best coefficients.
+    """
+    origin = rows.mean(axis=0, dtype=np.float64)
+    scale = float(np.sqrt(mean_squared_distance(rows, rows)))
+    # In these units float32 has digits enough for a descent, whatever the units of the rows are.
+    points = ((rows - origin) / scale).astype(np.float32)
+    targets = targets.astype(np.float32)
+    centers = points[np.sort(rng.choice(len(points), n_support, replace=False))]
+    log_rate = np.log(0.5 / _START_WIDTH**2)
+    coefficients, intercept = least_squares(np.exp(-np.exp(log_rate) * _squared(points, centers)), targets)
+    variables = [
+        np.array(values, dtype=np.float32, order="C") for values in (centers, coefficients.T, intercept, log_rate)
+    ]
+    steps = (_ROW_STEP * points.std(axis=0), _COEFFICIENT_STEP, _COEFFICIENT_STEP, _RATE_STEP)
+
+    n_batches = -(-len(points) // _BATCH_ROWS)
+    n_epochs = max(MIN_EPOCHS, -(-MIN_STEPS // n_batches))
+    adam = _Adam(variables, steps, n_epochs * n_batches)
+    for _ in range(n_epochs):
+        order = rng.permutation(len(points))
+        for first in range(0, len(order), _BATCH_ROWS):
+            batch = order[first : first + _BATCH_ROWS]
+            adam.step(batch_gradients(points[batch], targets[batch], *variables))
+    centers, coefficients, intercept, log_rate = (values.astype(np.float64) for values in variables)
+    width = float(np.sqrt(0.5 / np.exp(log_rate)))
+    return (origin + scale * centers).astype(rows.dtype), Gaussian(scale * width), coefficients.T, intercept
+
+
+def batch_gradients(
+    points: np.ndarray,
+    targets: np.ndarray,
+    centers: np.ndarray,
+    coefficients: np.ndarray,
+    intercept: np.ndarray,
+    log_rate: np.ndarray,
+) -> list[np.ndarray]:
+    """Return the gradients of half the mean squared error of a batch."""
+    rate = np.exp(log_rate)
+    squared = _squared(points, centers)
+    values = np.exp(-rate * squared)
+    errors = values @ coefficients
+    errors += intercept - targets
+    errors /= len(points)
+    inward = errors @ coefficients.T
+    inward *= values
+    pull = inward.T @ points
+    pull -= inward.sum(axis=0)[:, None] * centers
+    return [2 * rate * pull, values.T @ errors, errors.sum(axis=0), -rate * np.vdot(inward, squared)]
+
+
+def _squared(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """Return squared distances; rounding may leave a small negative number, which does no harm here."""
+    squared = points @ centers.T
+    squared *= -2
+    squared += np.einsum("ij,ij->i", points, points)[:, None]
+    squared += np.einsum("ij,ij->i", centers, centers)
+    return squared
+
+
+class _Adam:
+    """Adam (Kingma and Ba 2015) with steps that shrink linearly to zero; it changes the arrays it is given."""
+
+    def __init__(self, values: list[np.ndarray], steps: tuple[float | np.ndarray, ...], n_steps: int):
+        self.values, self.steps, self.n_steps = values, steps, n_steps
+        self.means = [np.zeros_like(value) for value in values]
+        self.squares = [np.zeros_like(value) for value in values]
+        self.n_done = 0
+
+    def step(self, gradients: list[np.ndarray]) -> None:
+        left = 1.0 - self.n_done / self.n_steps
+        self.n_done += 1
+        # Both averages start at zero, which this makes up for.
+        scale = left * np.sqrt(1 - _SQUARE_DECAY**self.n_done) / (1 - _MEAN_DECAY**self.n_done)
+        for value, step, gradient, mean, square in zip(
+            self.values, self.steps, gradients, self.means, self.squares, strict=True
+        ):
+            mean += np.float32(1 - _MEAN_DECAY) * (gradient - mean)
+            square += np.float32(1 - _SQUARE_DECAY) * (gradient**2 - square)
+            value -= np.float32(scale) * step * mean / (np.sqrt(square) + np.float32(1e-12))

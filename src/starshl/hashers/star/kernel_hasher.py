@@ -21,8 +21,9 @@ from ...learning.kernels.kernel import Kernel
 from ...learning.kernels.views import ViewsLike, kernels_of_views, view_shares
 from ...learning.solvers.objective import hamming_distances, hinge_distances, nearest_codewords
 from ..base import BaseHasher
+from .expansion import Expansion
 from .novelty import Rejection
-from .samples import SAMPLE_TYPES, Expansion, Samples, take_sparse
+from .samples import SAMPLE_TYPES, Samples, take_sparse
 from .storage import digest_of_fit, pack_model, unpack_model
 
 # Codes of items whose labels are known: the codewords of their classes.

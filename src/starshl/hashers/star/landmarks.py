@@ -1,7 +1,8 @@
-"""Which rows become landmarks, and the ridge that suits them: what a pilot fit on fewer rows tells.
+"""Kernel ridge regression on more rows than a kernel matrix can have: over landmarks, block by block of rows.
 
-Half of the landmarks are random rows. The pilot fit on them shows where classes meet, and the other half is drawn
-there: on MNIST, 2,000 landmarks of this kind err as rarely as 4,000 random ones.
+Half of the landmarks are random rows. A pilot fit on them shows which ridge suits and where classes meet, and the other
+half is drawn there: on MNIST, 2,000 landmarks of this kind err as rarely as 4,000 random ones. Blocks of rows can be
+the tasks of an engine.
 """
 
 from __future__ import annotations
@@ -28,9 +29,59 @@ from ...learning.solvers.ridge import RidgeSums, StreamedSolution
 from .ridge_training import RidgeSettings, RidgeSolution, RidgeTrainingSet, Targets, search_mixture, stratified_rows
 from .samples import Samples
 
-# Kernel ridge regression over landmarks, block by block of rows.
-
+DEFAULT_LANDMARKS = 3000  # on MNIST, 8,000 take 4.5 times as long for .0013 of P@10
 BLOCK_ROWS = 4096  # whose features are in memory together
+_TASK_BLOCKS = 8  # of 4,096 rows that one task sums up
+_KERNEL_ROWS = 5000  # on which kernels are fitted
+_BYTES_PER_PAIR = 40  # of landmarks, at the peak: three matrices in float64 and two in float32
+_PILOT_ROWS = 20_000  # at most
+_RIDGE_ROWS = 4096  # of the pilot fit, by whose leave-one-out loss ridges are compared
+# Tests replace it by infinity to keep the ridge of the search.
+RIDGE_STEP = 10**0.5  # half a power of ten: the loss is flat around its minimum
+_LEAST_GAIN = 1e-3  # share of the loss by which a lower ridge must be better: without a gain, more ridge is safer
+_POOL_ROWS = 100_000  # among which rows between classes are looked for
+# Landmarks are drawn from this share of the pool, within limits that are multiples of their number. On 60,000 rows of
+# MNIST, shares of .05 and .2 were .001 and .002 worse; on 15,000 rows, .4 was .0035 worse.
+_HARDEST_SHARE, _CANDIDATES = 0.1, (1.5, 6.0)
+
+
+def solve_by_landmarks(
+    samples: Samples,
+    kernels: str | Sequence[Kernel],
+    targets: Targets,
+    n_classes: int,
+    settings: RidgeSettings,
+    seed: int,
+) -> tuple[RidgeTrainingSet, RidgeSolution]:
+    """Return the rows of the fit with their kernels, and class scores as expansions over landmarks.
+
+    Kernel weights come from a sample, as in an exact fit; see :func:`search_mixture`.
+    """
+    rows = targets.rows
+    is_given = np.ones(len(rows), dtype=bool) if targets.is_given is None else targets.is_given[rows]
+    index = targets.index[rows]
+    n_landmarks = min(settings.n_landmarks or DEFAULT_LANDMARKS, len(rows))
+    _require_memory(n_landmarks, settings.memory_plan.budget)
+    few = np.union1d(stratified_rows(index, _KERNEL_ROWS, seed), given_rows(index, is_given, _KERNEL_ROWS, seed))
+    sample = RidgeTrainingSet.take(samples, kernels, targets.only(rows[few]), n_classes)
+    mixture = search_mixture(sample, None, settings.memory_plan, seed)
+    training = RidgeTrainingSet(samples, sample.kernels, index, targets.ridge_scale[rows], n_classes, is_given)
+    weights = mixture.ridge / training.ridges(mixture)
+    problem = LandmarkProblem(training, rows, weights, mixture, settings.n_jobs, settings.verbose > 0)
+    engine = current_engine()
+    if engine is not None:
+        problem = RemoteProblem.of(problem, engine)
+    landmarks, problem = choose_landmarks(problem, n_landmarks, seed)
+    return training, problem.solve(landmarks)
+
+
+def _require_memory(n_landmarks: int, budget: float) -> None:
+    n_bytes = _BYTES_PER_PAIR * n_landmarks**2
+    if n_bytes > budget:
+        raise MemoryError(
+            f"A fit with {n_landmarks:,} landmarks takes {n_bytes / 2**30:.2g} GiB, and {budget / 2**30:.2g} GiB are "
+            "allowed or free. Use a smaller n_landmarks or a larger max_memory."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,17 +164,6 @@ def scores_without_themselves(
 ) -> np.ndarray:
     """Return the leave-one-out scores of a block of rows; ``whitened`` gives the features u of the solution."""
     return found.leave_one_out(whitened.features(block), index, weights).astype(np.float32)
-
-
-_PILOT_ROWS = 20_000  # at most
-_RIDGE_ROWS = 4096  # of the pilot fit, by whose leave-one-out loss ridges are compared
-# Tests replace it by infinity to keep the ridge of the search.
-RIDGE_STEP = 10**0.5  # half a power of ten: the loss is flat around its minimum
-_LEAST_GAIN = 1e-3  # share of the loss by which a lower ridge must be better: without a gain, more ridge is safer
-_POOL_ROWS = 100_000  # among which rows between classes are looked for
-# Landmarks are drawn from this share of the pool, within limits that are multiples of their number. On 60,000 rows of
-# MNIST, shares of .05 and .2 were .001 and .002 worse; on 15,000 rows, .4 was .0035 worse.
-_HARDEST_SHARE, _CANDIDATES = 0.1, (1.5, 6.0)
 
 
 def choose_landmarks(problem: LandmarkProblem, n_landmarks: int, seed: int) -> tuple[np.ndarray, LandmarkProblem]:
@@ -237,30 +277,6 @@ def _log_loss(scores: np.ndarray, index: np.ndarray, weights: np.ndarray) -> flo
     return float(np.average(losses, weights=weights))
 
 
-# Kernel ridge regression over landmarks with blocks of rows as the tasks of an engine.
-
-_TASK_BLOCKS = 8  # of 4,096 rows that one task sums up
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Rows of one task: their numbers among all samples, classes and weights."""
-
-    rows: np.ndarray | slice
-    index: np.ndarray
-    weights: np.ndarray | float
-
-    def __len__(self) -> int:
-        return len(self.index)
-
-    def blocks(self, samples: Samples) -> Iterator[tuple[Rows, np.ndarray, np.ndarray]]:
-        """Return the rows with their classes and weights, block by block."""
-        rows = np.arange(self.rows.start, self.rows.stop) if isinstance(self.rows, slice) else self.rows
-        index, weights = self.index.astype(np.int64), np.broadcast_to(self.weights, len(self))
-        for place, block in zip(tiles(len(rows), BLOCK_ROWS), samples.blocks(rows, BLOCK_ROWS), strict=True):
-            yield block, index[place], weights[place]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteProblem(LandmarkProblem):
     """A regression whose rows are read by the tasks of an engine; ``samples_handle`` stands for all samples."""
@@ -326,6 +342,25 @@ class RemoteProblem(LandmarkProblem):
             )
 
 
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Rows of one task: their numbers among all samples, classes and weights."""
+
+    rows: np.ndarray | slice
+    index: np.ndarray
+    weights: np.ndarray | float
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def blocks(self, samples: Samples) -> Iterator[tuple[Rows, np.ndarray, np.ndarray]]:
+        """Return the rows with their classes and weights, block by block."""
+        rows = np.arange(self.rows.start, self.rows.stop) if isinstance(self.rows, slice) else self.rows
+        index, weights = self.index.astype(np.int64), np.broadcast_to(self.weights, len(self))
+        for place, block in zip(tiles(len(rows), BLOCK_ROWS), samples.blocks(rows, BLOCK_ROWS), strict=True):
+            yield block, index[place], weights[place]
+
+
 def _apply(function: Callable[..., np.ndarray], piece: Piece, samples: Samples, shared: tuple[Any, ...]) -> np.ndarray:
     return _apply_to_pieces(function, piece, samples, *shared)
 
@@ -357,49 +392,3 @@ def _folded(features: LandmarkMap, found: StreamedSolution) -> tuple[np.ndarray,
 
 def _whitened(features: LandmarkMap, found: StreamedSolution) -> LandmarkMap:
     return features.transformed(found.whitening)
-
-
-# Kernel ridge regression on more rows than a kernel matrix can have: the steps of a fit over landmarks.
-
-DEFAULT_LANDMARKS = 3000  # on MNIST, 8,000 take 4.5 times as long for .0013 of P@10
-_KERNEL_ROWS = 5000  # on which kernels are fitted
-_BYTES_PER_PAIR = 40  # of landmarks, at the peak: three matrices in float64 and two in float32
-
-
-def solve_by_landmarks(
-    samples: Samples,
-    kernels: str | Sequence[Kernel],
-    targets: Targets,
-    n_classes: int,
-    settings: RidgeSettings,
-    seed: int,
-) -> tuple[RidgeTrainingSet, RidgeSolution]:
-    """Return the rows of the fit with their kernels, and class scores as expansions over landmarks.
-
-    Kernel weights come from a sample, as in an exact fit; see :func:`search_mixture`.
-    """
-    rows = targets.rows
-    is_given = np.ones(len(rows), dtype=bool) if targets.is_given is None else targets.is_given[rows]
-    index = targets.index[rows]
-    n_landmarks = min(settings.n_landmarks or DEFAULT_LANDMARKS, len(rows))
-    _require_memory(n_landmarks, settings.memory_plan.budget)
-    few = np.union1d(stratified_rows(index, _KERNEL_ROWS, seed), given_rows(index, is_given, _KERNEL_ROWS, seed))
-    sample = RidgeTrainingSet.take(samples, kernels, targets.only(rows[few]), n_classes)
-    mixture = search_mixture(sample, None, settings.memory_plan, seed)
-    training = RidgeTrainingSet(samples, sample.kernels, index, targets.ridge_scale[rows], n_classes, is_given)
-    weights = mixture.ridge / training.ridges(mixture)
-    problem = LandmarkProblem(training, rows, weights, mixture, settings.n_jobs, settings.verbose > 0)
-    engine = current_engine()
-    if engine is not None:
-        problem = RemoteProblem.of(problem, engine)
-    landmarks, problem = choose_landmarks(problem, n_landmarks, seed)
-    return training, problem.solve(landmarks)
-
-
-def _require_memory(n_landmarks: int, budget: float) -> None:
-    n_bytes = _BYTES_PER_PAIR * n_landmarks**2
-    if n_bytes > budget:
-        raise MemoryError(
-            f"A fit with {n_landmarks:,} landmarks takes {n_bytes / 2**30:.2g} GiB, and {budget / 2**30:.2g} GiB are "
-            "allowed or free. Use a smaller n_landmarks or a larger max_memory."
-        )

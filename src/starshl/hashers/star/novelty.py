@@ -17,8 +17,9 @@ from ..._common.validation import Rows, SamplesLike, check_number
 from ...learning.kernels.mixture import KernelMixture
 from ...learning.solvers.leave_one_out import leave_one_out_scores, one_hot
 from ...learning.solvers.ridge import RidgeFactor
+from .expansion import Expansion
 from .ridge_training import stratified_rows
-from .samples import Expansion, Precomputed, Samples
+from .samples import Precomputed, Samples
 
 _TILE = 256  # rows that meet the support rows together
 

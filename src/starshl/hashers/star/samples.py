@@ -1,4 +1,4 @@
-"""Samples: rows of numbers, dense or sparse, objects of any type, or kernel values computed elsewhere.
+"""Samples: rows of numbers, dense, sparse or in a file, objects of any type, or kernel values computed elsewhere.
 
 Each kind is one class, which knows how to read what a user gives, how to take rows, which bank evaluates the kernels
 between them and how to expand a hash function over them. Nothing else in the package asks which kind it has.
@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
 from sklearn.cluster import KMeans
 
-from ..._common.result_cache import cached
 from ..._common.threads import tiles
 from ..._common.validation import Rows, SamplesLike, check_rows
 from ...data.tables.row_source import ArrayRows, RowSource
@@ -26,85 +23,14 @@ from ...learning.kernels.banks import Bank, GramBank, MemoryPlan, RemoteBank, ma
 from ...learning.kernels.distances import distinct_rows
 from ...learning.kernels.expansion import expand_grams, expand_mixture, expand_over_rows
 from ...learning.kernels.kernel import Kernel, check_gram
+from ...learning.kernels.kernel_k_means import kernel_k_means
 from ...learning.kernels.views import balance_columns
 
 if TYPE_CHECKING:
     from .kernel_hasher import KernelHasher
 
-
-# k-means in the feature space of a kernel, for samples that are not vectors.
-
-_MAX_ITERATIONS = 100  # if clusters never rest; not tuned
-
-
-def kernel_k_means(
-    K: np.ndarray, weights: np.ndarray, n_clusters: int, n_starts: int, rng: np.random.RandomState
-) -> np.ndarray:
-    """Return cluster labels that minimize the weighted scatter in feature space; the best of several starts.
-
-    A row's squared distance to the mean of cluster c is K_nn - 2 sum_i w_i K_ni / W_c + s_c, the sum running
-    over the rows of c, W_c their total weight and s_c the squared norm of the mean. Starts are drawn by
-    k-means++ (Arthur and Vassilvitskii 2007).
-    """
-    first = _first_equal_sample(K)
-    # Merging equal samples makes a weight of two and two equal samples the same problem.
-    distinct, owner = np.unique(first, return_inverse=True)
-    K = np.asarray(K[np.ix_(distinct, distinct)], dtype=np.float64)
-    weights = np.bincount(owner, weights, minlength=len(distinct))
-    n_clusters = min(n_clusters, len(K))
-    best, best_scatter = np.zeros(len(K), dtype=np.int64), np.inf
-    for _ in range(n_starts):
-        labels = _spread_start(K, weights, n_clusters, rng)
-        for _ in range(_MAX_ITERATIONS):
-            distances = _distances_to_means(K, weights, labels, n_clusters)
-            previous, labels = labels, distances.argmin(axis=1)
-            if np.array_equal(labels, previous):
-                break
-        scatter = float(weights @ _distances_to_means(K, weights, labels, n_clusters).min(axis=1))
-        if scatter < best_scatter:
-            best, best_scatter = labels, scatter
-    return best[owner]
-
-
-def _first_equal_sample(K: np.ndarray) -> np.ndarray:
-    """Return for each sample the first one at distance zero in feature space, itself if there is none before it."""
-    diagonal = np.diag(K)
-    size = diagonal[:, None] + diagonal
-    rounding = 8 * np.finfo(K.dtype).eps
-    return np.argmax(size - 2.0 * K <= rounding * size, axis=1)
-
-
-def _spread_start(K: np.ndarray, weights: np.ndarray, n_clusters: int, rng: np.random.RandomState) -> np.ndarray:
-    diagonal = np.diag(K)
-    centers = [int(rng.choice(len(K), p=weights / weights.sum()))]
-    distances = _squared_distances(K, diagonal, centers[0])[:, None]
-    while len(centers) < n_clusters:
-        chances = weights * distances.min(axis=1)
-        if chances.sum() <= 0:
-            break
-        centers.append(int(rng.choice(len(K), p=chances / chances.sum())))
-        distances = np.column_stack([distances, _squared_distances(K, diagonal, centers[-1])])
-    return distances.argmin(axis=1)
-
-
-def _squared_distances(K: np.ndarray, diagonal: np.ndarray, center: int) -> np.ndarray:
-    return np.maximum(0.0, diagonal + diagonal[center] - 2.0 * K[:, center])
-
-
-def _distances_to_means(K: np.ndarray, weights: np.ndarray, labels: np.ndarray, n_clusters: int) -> np.ndarray:
-    membership = np.zeros((len(K), n_clusters))
-    membership[np.arange(len(K)), labels] = weights
-    totals = membership.sum(axis=0)
-    occupied = totals > 0
-    membership[:, occupied] /= totals[occupied]
-    to_means = K @ membership
-    mean_norms = np.einsum("nc,nc->c", membership, to_means)
-    distances = np.diag(K)[:, None] - 2.0 * to_means + mean_norms
-    distances[:, ~occupied] = np.inf
-    return distances
-
-
-_K_MEANS_STARTS = 10  # of which the best is kept
+_K_MEANS_STARTS = 10  # of which the best is taken
+_BLOCK_ROWS = 4096  # of a file, which are read together: 32 MB if a row has 2,000 float32 numbers
 
 
 class Samples(ABC):
@@ -253,6 +179,61 @@ class SparseVectors(Vectors):
         return csr_array((data, columns, ends), shape=(n_support, n_features))
 
 
+class StoredVectors(Vectors):
+    """Rows of a :class:`starshl.data.tables.RowSource`, or some of them; each block is checked when it is read.
+
+    Parameters
+    ----------
+    source : RowSource
+    numbers : array of shape (n,), default=None
+        Which rows of the source these are, in rising order; None is all of them.
+    """
+
+    def __init__(self, source: RowSource, numbers: np.ndarray | None = None):
+        self.source = source
+        self.numbers = np.arange(len(source)) if numbers is None else numbers
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Send the numbers of rows to other processes only if they are not just all of them."""
+        return type(self), (self.source, None if len(self) == len(self.source) else self.numbers)
+
+    @property
+    def values(self) -> Rows:  # type: ignore[override]  # read when asked for, not stored
+        """All rows at once, for whatever cannot do with blocks."""
+        return self.take(np.arange(len(self))).values
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def take(self, rows: np.ndarray) -> Vectors:  # type: ignore[override]  # in memory, so that it can be trained on
+        return Vectors(check_scale(self.source.take(self.numbers[rows]), fitting=False))
+
+    def queries(self, rows: np.ndarray) -> Self:
+        return type(self)(self.source, self.numbers[rows])
+
+    def keep(self, rows: np.ndarray) -> Rows:
+        # Not a view of what the user gave, whose next change would be one of the model.
+        return self.take(rows).values.copy()
+
+    def blocks(self, rows: np.ndarray, size: int) -> Iterator[Rows]:
+        for block in self.source.blocks(self.numbers[rows], size):
+            yield check_scale(block, fitting=False)
+
+    def expand(
+        self,
+        kernels: Sequence[Kernel],
+        support: np.ndarray,
+        kept: Rows,
+        weights: np.ndarray,
+        coefficients: np.ndarray,
+    ) -> np.ndarray:
+        parts = [
+            Vectors(block).expand(kernels, support, kept, weights, coefficients)
+            for block in self.blocks(np.arange(len(self)), _BLOCK_ROWS)
+        ]
+        return np.concatenate(parts)
+
+
 class Objects(Samples):
     """Samples of any type, shape (n,)."""
 
@@ -331,11 +312,6 @@ class Precomputed(Samples):
 SAMPLE_TYPES: dict[str, type[Samples]] = {each.kind: each for each in (Vectors, SparseVectors, Objects, Precomputed)}
 
 
-def take_sparse(kernels: Sequence[Kernel]) -> bool:
-    """Tell whether all kernels take sparse rows."""
-    return all(kernel.takes_sparse for kernel in kernels)
-
-
 def sample_type(kernels: str | Sequence[Kernel], X: SamplesLike) -> type[Samples]:
     """Return the kind of the samples: vectors if any kernel asks for them or X is a matrix of numbers."""
     if isinstance(kernels, str):
@@ -349,15 +325,36 @@ def sample_type(kernels: str | Sequence[Kernel], X: SamplesLike) -> type[Samples
     return Vectors if is_table else Objects
 
 
-def _refuse_texts(X: SamplesLike) -> None:
-    """Say what to do with texts where rows of numbers are asked for."""
-    first = X[0] if isinstance(X, (list, tuple, np.ndarray)) and len(X) else None
-    if isinstance(first, str):
-        raise ValueError(
-            f"X holds texts, such as {first[:40]!r}, and these kernels compare rows of numbers. Use a kernel on texts, "
-            "for example kernels=[starshl.learning.kernels.SpectrumKernel()], or turn texts into numbers, such as with "
-            "sklearn.feature_extraction.text.TfidfVectorizer."
-        )
+def take_sparse(kernels: Sequence[Kernel]) -> bool:
+    """Tell whether all kernels take sparse rows."""
+    return all(kernel.takes_sparse for kernel in kernels)
+
+
+def read_training_samples(
+    estimator: KernelHasher, X: SamplesLike, kernels: str | Sequence[Kernel], max_rows: int
+) -> Samples:
+    """Check what a user gave to ``fit``; of more than ``max_rows`` rows no copy is made.
+
+    X may be a :class:`starshl.data.tables.RowSource`, too.
+    """
+    source = _as_source(X, kernels, max_rows)
+    if source is None:
+        return sample_type(kernels, X).read(estimator, X, fitting=True)
+    if len(source) <= max_rows or isinstance(kernels, str):
+        rows = source.take(np.arange(len(source)))
+        return sample_type(kernels, rows).read(estimator, rows, fitting=True)
+    check_rows(estimator, source.take(np.arange(2)), fitting=True)  # records the number of features
+    return StoredVectors(source)
+
+
+def _as_source(X: SamplesLike, kernels: str | Sequence[Kernel], max_rows: int) -> RowSource | None:
+    if isinstance(X, RowSource):
+        return X
+    if isinstance(kernels, str) or not any(kernel.on_vectors for kernel in kernels):
+        return None
+    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "biuf" or 0 in X.shape:
+        return None
+    return ArrayRows(X) if len(X) > max_rows else None
 
 
 def check_scale(rows: Rows, fitting: bool) -> Rows:
@@ -372,6 +369,17 @@ def check_scale(rows: Rows, fitting: bool) -> Rows:
             f"{rows.dtype}. Rescale the features, for example with sklearn.preprocessing.StandardScaler."
         )
     return rows
+
+
+def _refuse_texts(X: SamplesLike) -> None:
+    """Say what to do with texts where rows of numbers are asked for."""
+    first = X[0] if isinstance(X, (list, tuple, np.ndarray)) and len(X) else None
+    if isinstance(first, str):
+        raise ValueError(
+            f"X holds texts, such as {first[:40]!r}, and these kernels compare rows of numbers. Use a kernel on texts, "
+            "for example kernels=[starshl.learning.kernels.SpectrumKernel()], or turn texts into numbers, such as with "
+            "sklearn.feature_extraction.text.TfidfVectorizer."
+        )
 
 
 def _read_precomputed(estimator: KernelHasher, X: SamplesLike, fitting: bool) -> np.ndarray:
@@ -403,133 +411,3 @@ def _read_precomputed(estimator: KernelHasher, X: SamplesLike, fitting: bool) ->
             f"{estimator.n_features_in_} rows, so it needs kernel values of shape (n_kernels, n, n_train)."
         )
     return samples
-
-
-_BLOCK_ROWS = 4096  # 32 MB if a row has 2,000 float32 numbers
-
-
-class StoredVectors(Vectors):
-    """Rows of a :class:`starshl.data.tables.RowSource`, or some of them; each block is checked when it is read.
-
-    Parameters
-    ----------
-    source : RowSource
-    numbers : array of shape (n,), default=None
-        Which rows of the source these are, in rising order; None is all of them.
-    """
-
-    def __init__(self, source: RowSource, numbers: np.ndarray | None = None):
-        self.source = source
-        self.numbers = np.arange(len(source)) if numbers is None else numbers
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Send the numbers of rows to other processes only if they are not just all of them."""
-        return type(self), (self.source, None if len(self) == len(self.source) else self.numbers)
-
-    @property
-    def values(self) -> Rows:  # type: ignore[override]  # read when asked for, not stored
-        """All rows at once, for whatever cannot do with blocks."""
-        return self.take(np.arange(len(self))).values
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def take(self, rows: np.ndarray) -> Vectors:  # type: ignore[override]  # in memory, so that it can be trained on
-        return Vectors(check_scale(self.source.take(self.numbers[rows]), fitting=False))
-
-    def queries(self, rows: np.ndarray) -> Self:
-        return type(self)(self.source, self.numbers[rows])
-
-    def keep(self, rows: np.ndarray) -> Rows:
-        # Not a view of what the user gave, whose next change would be one of the model.
-        return self.take(rows).values.copy()
-
-    def blocks(self, rows: np.ndarray, size: int) -> Iterator[Rows]:
-        for block in self.source.blocks(self.numbers[rows], size):
-            yield check_scale(block, fitting=False)
-
-    def expand(
-        self,
-        kernels: Sequence[Kernel],
-        support: np.ndarray,
-        kept: Rows,
-        weights: np.ndarray,
-        coefficients: np.ndarray,
-    ) -> np.ndarray:
-        parts = [
-            Vectors(block).expand(kernels, support, kept, weights, coefficients)
-            for block in self.blocks(np.arange(len(self)), _BLOCK_ROWS)
-        ]
-        return np.concatenate(parts)
-
-
-def read_training_samples(
-    estimator: KernelHasher, X: SamplesLike, kernels: str | Sequence[Kernel], max_rows: int
-) -> Samples:
-    """Check what a user gave to ``fit``; of more than ``max_rows`` rows no copy is made.
-
-    X may be a :class:`starshl.data.tables.RowSource`, too.
-    """
-    source = _as_source(X, kernels, max_rows)
-    if source is None:
-        return sample_type(kernels, X).read(estimator, X, fitting=True)
-    if len(source) <= max_rows or isinstance(kernels, str):
-        rows = source.take(np.arange(len(source)))
-        return sample_type(kernels, rows).read(estimator, rows, fitting=True)
-    check_rows(estimator, source.take(np.arange(2)), fitting=True)  # records the number of features
-    return StoredVectors(source)
-
-
-def _as_source(X: SamplesLike, kernels: str | Sequence[Kernel], max_rows: int) -> RowSource | None:
-    if isinstance(X, RowSource):
-        return X
-    if isinstance(kernels, str) or not any(kernel.on_vectors for kernel in kernels):
-        return None
-    if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "biuf" or 0 in X.shape:
-        return None
-    return ArrayRows(X) if len(X) > max_rows else None
-
-
-# The functions of all bits, or of all classes, as kernel expansions over their support rows.
-
-
-@dataclass(frozen=True, slots=True)
-class Expansion:
-    r"""The functions :math:`f_b(x) = \sum_m \theta_{bm} \sum_s \eta_{bs} k_m(x_s, x) + \beta_b`.
-
-    Parameters
-    ----------
-    samples_of : the kind of samples that the functions take
-    kernels : fitted kernels, none if they are precomputed
-    weights : array of shape (n_bits, n_kernels), or (n_kernels,) if all functions share them
-    support : array of shape (n_support,), where the support rows stand among the training rows
-    kept : what :meth:`starshl.hashers.star.samples.Samples.keep` returned for these rows
-    coefficients : array of shape (n_bits, n_support)
-    intercept : array of shape (n_bits,)
-    """
-
-    samples_of: type[Samples]
-    kernels: Sequence[Kernel]
-    weights: np.ndarray
-    support: np.ndarray
-    kept: Rows
-    coefficients: np.ndarray
-    intercept: np.ndarray
-
-    def scores(self, samples: Samples) -> np.ndarray:
-        """Return f_b(x), shape (n_samples, n_bits)."""
-        return cached("expansion", (samples.kind, samples.values, *self._functions), partial(self._compute, samples))
-
-    def _compute(self, samples: Samples) -> np.ndarray:
-        scores = samples.expand(self.kernels, self.support, self.kept, self.weights, self.coefficients)
-        return scores + self.intercept.astype(scores.dtype)
-
-    @property
-    def _functions(self) -> tuple[object, ...]:
-        """Everything that scores depend on, except the samples."""
-        return self.kernels, self.weights, self.support, self.kept, self.coefficients, self.intercept
-
-    @property
-    def mean_weights(self) -> np.ndarray:
-        """The kernel weights of the mean function, (n_kernels,)."""
-        return self.weights if self.weights.ndim == 1 else self.weights.mean(axis=0)
