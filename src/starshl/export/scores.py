@@ -17,7 +17,7 @@ from ..hashers.baselines.codeword_svm import CodewordSVM
 from ..hashers.baselines.cosdish import COSDISH
 from ..hashers.baselines.forgiving import ForgivingHash
 from ..hashers.baselines.kernel_lsh import KernelLSH
-from ..hashers.baselines.kmeans_hash import KMeansHash, words
+from ..hashers.baselines.kmeans_hash import KMeansHash, all_words
 from ..hashers.baselines.ksh import KSH
 from ..hashers.baselines.lamp import LAMP
 from ..hashers.baselines.lsh import LSHash
@@ -259,7 +259,7 @@ def _product_quantizers(hasher: Any, rows: Value) -> Value:
         centers = hasher.centers_[center : center + 2**bits, :size]
         distances = squared_distances(projected.columns(column, column + size), centers)
         column, center = column + size, center + 2**bits
-        for is_set in (words(bits) > 0).T:
+        for is_set in (all_words(bits) > 0).T:
             without = distances.take(np.flatnonzero(~is_set)).min(axis=1)
             scores.append(without - distances.take(np.flatnonzero(is_set)).min(axis=1))
     return rows.graph.concat(scores)

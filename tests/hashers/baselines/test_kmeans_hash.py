@@ -6,7 +6,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
 
 from starshl.hashers.baselines import KMeansHash
-from starshl.hashers.baselines.kmeans_hash import deal_out, learn_centers, move_centers, objective, words
+from starshl.hashers.baselines.kmeans_hash import all_words, deal_out, learn_centers, move_centers, objective
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def test_moving_centers_never_raises_the_objective(digits):
 
 def test_moved_center_reaches_the_minimum_a_generic_optimizer_finds(rows):
     centers = np.random.default_rng(1).standard_normal((4, 3))
-    targets = 2 * np.sqrt((2 - words(2) @ words(2).T) / 2)
+    targets = 2 * np.sqrt((2 - all_words(2) @ all_words(2).T) / 2)
     owners = cdist(rows, centers).argmin(axis=1)
     shares = np.bincount(owners, minlength=4) / 200
     means = np.array([rows[owners == j].mean(axis=0) for j in range(4)])
@@ -58,7 +58,7 @@ def test_objective_equals_a_double_sum(rows):
 def test_no_affinity_weight_is_k_means(rows):
     centers, _ = learn_centers(rows, 2, 0.0, 200)
     start = np.zeros((4, 3))
-    start[:, :2] = np.abs(rows[:, :2]).mean() * words(2)
+    start[:, :2] = np.abs(rows[:, :2]).mean() * all_words(2)
     expected = KMeans(4, init=start, n_init=1, tol=0, max_iter=300).fit(rows).cluster_centers_
     np.testing.assert_allclose(centers, expected, atol=1e-8)
 
@@ -66,7 +66,7 @@ def test_no_affinity_weight_is_k_means(rows):
 def test_overwhelming_affinity_weight_keeps_a_square(rows):
     centers, _ = learn_centers(rows, 2, 1e7, 10)
     edge = 2 * np.abs(rows[:, :2]).mean()
-    expected = edge * np.sqrt((2 - words(2) @ words(2).T) / 2)
+    expected = edge * np.sqrt((2 - all_words(2) @ all_words(2).T) / 2)
     np.testing.assert_allclose(cdist(centers, centers), expected, rtol=1e-3)
 
 
@@ -77,8 +77,8 @@ def test_codes_are_the_numbers_of_the_nearest_centers(digits):
     rotated = digits @ hasher.components_.T + hasher.intercept_
     first, second = np.split(rotated, [hasher.sizes_[0]], axis=1)
     expected = [
-        words(4)[cdist(first, hasher.centers_[:16]).argmin(axis=1)],
-        words(2)[cdist(second, hasher.centers_[16:, : hasher.sizes_[1]]).argmin(axis=1)],
+        all_words(4)[cdist(first, hasher.centers_[:16]).argmin(axis=1)],
+        all_words(2)[cdist(second, hasher.centers_[16:, : hasher.sizes_[1]]).argmin(axis=1)],
     ]
     assert np.array_equal(codes, np.hstack(expected))
 

@@ -140,9 +140,6 @@ def _between(below: np.ndarray, above: np.ndarray) -> np.ndarray:
     return np.where(middle > below, middle, above)
 
 
-# Compiled scoring of all stumps of a feature by the pairs they separate.
-
-
 @njit(cache=True, nogil=True)
 def separated_by_cuts(
     ranks: np.ndarray, first: np.ndarray, second: np.ndarray, weights: np.ndarray, sums: np.ndarray

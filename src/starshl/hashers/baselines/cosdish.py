@@ -19,43 +19,10 @@ from ..base import BaseHasher, all_or_nothing
 from ..facts import Facts, Variant
 from ..supervision import require_labels
 
-# Compiled loop of COSDISH: local search on a binary quadratic problem.
-
-# A flip that gains less may be rounding, which two flips could pass back and forth forever.
-_IMPROVEMENT_TOL = 1e-9
-
-
-@njit(cache=True, nogil=True)
-def descend_by_flips(quadratic: np.ndarray, linear: np.ndarray, signs: np.ndarray) -> int:
-    """Lower -2 h'Qh - 2 l'h by flipping signs of h in place, the best flip first; return how many.
-
-    Flipping h_i changes it by 8 h_i sum_{j != i} Q_ij h_j + 4 l_i h_i; Q is symmetric.
-    """
-    size = signs.shape[0]
-    fields = np.empty(size)
-    for i in range(size):
-        total = 0.0
-        for j in range(size):
-            if j != i:
-                total += quadratic[i, j] * signs[j]
-        fields[i] = 2.0 * total + linear[i]
-    n_flips = 0
-    while True:
-        best, lowest = -1, -_IMPROVEMENT_TOL
-        for i in range(size):
-            if signs[i] * fields[i] < lowest:
-                best, lowest = i, signs[i] * fields[i]
-        if best < 0:
-            return n_flips
-        signs[best] = -signs[best]
-        for i in range(size):
-            if i != best:
-                fields[i] += 4.0 * quadratic[i, best] * signs[best]
-        n_flips += 1
-
-
 # A larger share makes smoother functions, a smaller one follows the learned codes more closely.
 _DEFAULT_REGULARIZATION = {"linear": 0.1, "kernel": 1e-4}
+# A flip that gains less may be rounding, which two flips could pass back and forth forever.
+_IMPROVEMENT_TOL = 1e-9
 
 
 class COSDISH(BaseHasher):
@@ -277,6 +244,35 @@ def improve_columns(
             descend_by_flips(quadratic, linear, column)
             H[:, k] = column
     return H
+
+
+@njit(cache=True, nogil=True)
+def descend_by_flips(quadratic: np.ndarray, linear: np.ndarray, signs: np.ndarray) -> int:
+    """Lower -2 h'Qh - 2 l'h by flipping signs of h in place, the best flip first; return how many.
+
+    Flipping h_i changes it by 8 h_i sum_{j != i} Q_ij h_j + 4 l_i h_i; Q is symmetric.
+    """
+    size = signs.shape[0]
+    fields = np.empty(size)
+    for i in range(size):
+        total = 0.0
+        for j in range(size):
+            if j != i:
+                total += quadratic[i, j] * signs[j]
+        fields[i] = 2.0 * total + linear[i]
+    n_flips = 0
+    while True:
+        best, lowest = -1, -_IMPROVEMENT_TOL
+        for i in range(size):
+            if signs[i] * fields[i] < lowest:
+                best, lowest = i, signs[i] * fields[i]
+        if best < 0:
+            return n_flips
+        signs[best] = -signs[best]
+        for i in range(size):
+            if i != best:
+                fields[i] += 4.0 * quadratic[i, best] * signs[best]
+        n_flips += 1
 
 
 def column_error(S: np.ndarray, codes: np.ndarray, inside: np.ndarray) -> float:

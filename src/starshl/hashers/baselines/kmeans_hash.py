@@ -7,49 +7,11 @@ from numba import njit
 
 from ..._common.labels import LabelsLike
 from ..._common.validation import SamplesLike, check_integer, check_number, check_rows
+from ...codes.codewords import binary_words
 from ...exceptions import BundleFormatError
 from ...learning.linalg import fill_by_tiles, gram, project, required_directions, squared_distances
 from ..base import BaseHasher, all_or_nothing
 from ..facts import Facts
-
-# Compiled loop of K-means hashing: one sweep over the centers of a subspace.
-
-
-@njit(cache=True, nogil=True)
-def move_centers(
-    centers: np.ndarray, means: np.ndarray, shares: np.ndarray, targets: np.ndarray, weight: float
-) -> float:
-    """Move each center, in place, to the minimizer of a majorizer of the objective; return the largest move.
-
-    (|c - c_i| - t)^2 lies below |c - c_i - t u_i|^2, with u_i the unit vector from c_i to the present c, and
-    touches it there. So the minimizer is a weighted mean of the rows' mean and the points c_i + t u_i. Where
-    two centers coincide u_i = 0 majorizes, too.
-    """
-    n_centers, n_dimensions = centers.shape
-    goal = np.empty(n_dimensions)
-    largest = 0.0
-    for j in range(n_centers):
-        if shares[j] == 0.0:
-            continue
-        total = 1.0
-        goal[:] = means[j]
-        for i in range(n_centers):
-            if i == j or shares[i] == 0.0:
-                continue
-            squared = 0.0
-            for d in range(n_dimensions):
-                squared += (centers[j, d] - centers[i, d]) ** 2
-            stretch = targets[j, i] / np.sqrt(squared) if squared > 0.0 else 0.0
-            pull = 2.0 * weight * shares[i]
-            total += pull
-            for d in range(n_dimensions):
-                goal[d] += pull * (centers[i, d] + stretch * (centers[j, d] - centers[i, d]))
-        for d in range(n_dimensions):
-            moved = goal[d] / total
-            largest = max(largest, abs(moved - centers[j, d]))
-            centers[j, d] = moved
-    return largest
-
 
 _MAX_BITS_PER_SUBSPACE = 8  # 256 centers; each further bit doubles time and memory
 _MAX_SWEEPS = 50  # if centers never rest; not tuned
@@ -192,7 +154,7 @@ class KMeansHash(BaseHasher):
             stop = start + 2 ** int(bits)
             distances = squared_distances(part, self.centers_[start:stop, : part.shape[1]])
             start = stop
-            for is_set in (words(int(bits)) > 0).T:
+            for is_set in (all_words(int(bits)) > 0).T:
                 scores.append(distances[:, ~is_set].min(axis=1) - distances[:, is_set].min(axis=1))
         return np.stack(scores, axis=1)
 
@@ -202,9 +164,9 @@ class KMeansHash(BaseHasher):
         return [np.ascontiguousarray(part) for part in parts]
 
 
-def words(n_bits: int) -> np.ndarray:
+def all_words(n_bits: int) -> np.ndarray:
     """Return all words of n_bits signs, shape (2**n_bits, n_bits); bit j of the row number is column j."""
-    return np.where(np.arange(2**n_bits)[:, None] >> np.arange(n_bits) & 1, 1.0, -1.0)
+    return binary_words(np.arange(2**n_bits), n_bits).astype(np.float64)
 
 
 def deal_out(variances: np.ndarray, sizes: np.ndarray) -> list[np.ndarray]:
@@ -236,7 +198,7 @@ def learn_centers(rows: np.ndarray, bits: int, weight: float, max_iter: int) -> 
     ----------
     rows : array of shape (n_samples, n_dimensions), centered, leading principal directions first
     """
-    corners = words(bits)
+    corners = all_words(bits)
     half_edge = float(np.abs(rows[:, :bits]).mean())
     centers = np.zeros((2**bits, rows.shape[1]))
     centers[:, :bits] = half_edge * corners
@@ -255,6 +217,42 @@ def learn_centers(rows: np.ndarray, bits: int, weight: float, max_iter: int) -> 
                 break
         history.append((before, objective(rows, owners, centers, targets, weight)))
     return centers, np.array(history)
+
+
+@njit(cache=True, nogil=True)
+def move_centers(
+    centers: np.ndarray, means: np.ndarray, shares: np.ndarray, targets: np.ndarray, weight: float
+) -> float:
+    """Move each center, in place, to the minimizer of a majorizer of the objective; return the largest move.
+
+    (|c - c_i| - t)^2 lies below |c - c_i - t u_i|^2, with u_i the unit vector from c_i to the present c, and
+    touches it there. So the minimizer is a weighted mean of the rows' mean and the points c_i + t u_i. Where
+    two centers coincide u_i = 0 majorizes, too.
+    """
+    n_centers, n_dimensions = centers.shape
+    goal = np.empty(n_dimensions)
+    largest = 0.0
+    for j in range(n_centers):
+        if shares[j] == 0.0:
+            continue
+        total = 1.0
+        goal[:] = means[j]
+        for i in range(n_centers):
+            if i == j or shares[i] == 0.0:
+                continue
+            squared = 0.0
+            for d in range(n_dimensions):
+                squared += (centers[j, d] - centers[i, d]) ** 2
+            stretch = targets[j, i] / np.sqrt(squared) if squared > 0.0 else 0.0
+            pull = 2.0 * weight * shares[i]
+            total += pull
+            for d in range(n_dimensions):
+                goal[d] += pull * (centers[i, d] + stretch * (centers[j, d] - centers[i, d]))
+        for d in range(n_dimensions):
+            moved = goal[d] / total
+            largest = max(largest, abs(moved - centers[j, d]))
+            centers[j, d] = moved
+    return largest
 
 
 def objective(rows: np.ndarray, owners: np.ndarray, centers: np.ndarray, targets: np.ndarray, weight: float) -> float:

@@ -17,177 +17,6 @@ from ...learning.linalg import fill_by_tiles
 from ..base import BaseHasher, all_or_nothing
 from ..facts import Facts
 
-# Compiled parameter update of the autoencoder.
-
-
-@njit(cache=True, nogil=True)
-def adam_step(
-    parameters: np.ndarray,
-    gradient: np.ndarray,
-    first_moment: np.ndarray,
-    second_moment: np.ndarray,
-    step_size: float,
-    n_step: int,
-) -> None:
-    """Move the parameters by one step of Adam (Kingma and Ba 2015, Algorithm 1), in place."""
-    keep_first, keep_second = np.float32(0.9), np.float32(0.999)
-    rest_first, rest_second = np.float32(0.1), np.float32(0.001)
-    # The bias corrections of both moments folded into one step size and one epsilon.
-    root_correction = np.sqrt(1.0 - 0.999**n_step)
-    step = np.float32(step_size * root_correction / (1.0 - 0.9**n_step))
-    epsilon = np.float32(1e-8 * root_correction)
-    for i in range(parameters.shape[0]):
-        g = gradient[i]
-        first_moment[i] = keep_first * first_moment[i] + rest_first * g
-        second_moment[i] = keep_second * second_moment[i] + rest_second * g * g
-        parameters[i] -= step * first_moment[i] / (np.sqrt(second_moment[i]) + epsilon)
-
-
-# Restricted Boltzmann machines and the sigmoid autoencoder they unroll into.
-
-
-def n_parameters(sizes: tuple[int, ...]) -> int:
-    """Return the number of weights and biases of a chain of layers of the given sizes."""
-    return sum((below + 1) * above for below, above in itertools.pairwise(sizes))
-
-
-def layer_views(parameters: np.ndarray, sizes: tuple[int, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return (weights of shape (below, above), biases of shape (above,)) of each layer, as views."""
-    views, start = [], 0
-    for below, above in itertools.pairwise(sizes):
-        weights = parameters[start : start + below * above].reshape(below, above)
-        start += below * above
-        views.append((weights, parameters[start : start + above]))
-        start += above
-    return views
-
-
-def encode_rows(rows: np.ndarray, layers: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """Return the pre-activations of the last layer."""
-    for weights, biases in layers[:-1]:
-        rows = expit(rows @ weights + biases)
-    weights, biases = layers[-1]
-    return rows @ weights + biases
-
-
-def train_rbm(
-    rows: np.ndarray,
-    n_hidden: int,
-    rng: np.random.RandomState,
-    *,
-    n_epochs: int,
-    batch_size: int,
-    learning_rate: float,
-    momentum: float,
-    weight_decay: float,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Fit one restricted Boltzmann machine by one-step contrastive divergence (Hinton 2002).
-
-    Hidden units are sampled once, visible ones are mean-field: for a batch V with hidden probabilities H,
-    sampled states S, reconstruction V' = σ(S Wᵀ + a) and H' = σ(V' W + c), the weights follow
-    VᵀH - V'ᵀH'. Returns weights (n_visible, n_hidden), visible biases, hidden biases and the mean squared
-    reconstruction error of each epoch.
-    """
-    dtype = rows.dtype
-    # Weights and biases start as in Hinton's guide to training such machines (2010).
-    weights = (0.01 * rng.standard_normal((rows.shape[1], n_hidden))).astype(dtype)
-    # Biases at the log-odds of the data spare the weights the work of learning the mean; those of constant features,
-    # which would be infinite, are cut off.
-    share = np.clip(rows.mean(axis=0), 0.01, 0.99)
-    visible, hidden = np.log(share / (1 - share)), np.zeros(n_hidden, dtype)
-    speeds = [np.zeros_like(weights), np.zeros_like(visible), np.zeros_like(hidden)]
-    errors = np.zeros(n_epochs)
-    for epoch in range(n_epochs):
-        for batch in _batches(len(rows), batch_size, rng):
-            data = rows[batch]
-            on = expit(data @ weights + hidden)
-            states = (rng.random_sample(on.shape) < on).astype(dtype)
-            again = expit(states @ weights.T + visible)
-            on_again = expit(again @ weights + hidden)
-            rate = learning_rate / len(data)
-            slopes = (data.T @ on - again.T @ on_again, (data - again).sum(0), (on - on_again).sum(0))
-            for speed, slope in zip(speeds, slopes, strict=True):
-                speed *= momentum
-                speed += rate * slope
-            speeds[0] -= (learning_rate * weight_decay) * weights
-            weights += speeds[0]
-            visible += speeds[1]
-            hidden += speeds[2]
-            errors[epoch] += float(((data - again) ** 2).sum())
-    return weights, visible, hidden, errors / rows.size
-
-
-def unroll(machines: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tuple[tuple[int, ...], np.ndarray]:
-    """Return sizes and parameters of the autoencoder that starts as a stack of (weights, visible, hidden).
-
-    The decoder starts as the transposed encoder and may differ from it afterward.
-    """
-    up = [(weights, hidden) for weights, _, hidden in machines]
-    down = [(weights.T, visible) for weights, visible, _ in reversed(machines)]
-    sizes = (up[0][0].shape[0], *(biases.shape[0] for _, biases in up + down))
-    return sizes, np.concatenate([part.ravel() for layer in up + down for part in layer])
-
-
-def reconstruction_loss(
-    parameters: np.ndarray, sizes: tuple[int, ...], rows: np.ndarray, code_noise: np.ndarray
-) -> tuple[float, np.ndarray]:
-    r"""Return the mean cross-entropy of the reconstruction and its gradient over all parameters.
-
-    .. math:: \frac1n \sum_{n,d} \log(1 + e^{z_{nd}}) - x_{nd} z_{nd}
-
-    with z the pre-activations of the output. ``code_noise`` is added to those of the middle layer.
-    """
-    layers = layer_views(parameters, sizes)
-    middle = len(layers) // 2
-    signals = [rows]
-    for depth, (weights, biases) in enumerate(layers, start=1):
-        z = signals[-1] @ weights + biases
-        if depth == middle:
-            z += code_noise
-        signals.append(expit(z))
-    loss = float((np.logaddexp(0.0, z) - rows * z).sum()) / len(rows)
-
-    gradient = np.empty_like(parameters)
-    delta = (signals[-1] - rows) / len(rows)
-    for depth, (slope, bias_slope) in reversed(list(enumerate(layer_views(gradient, sizes)))):
-        np.matmul(signals[depth].T, delta, out=slope)
-        np.sum(delta, axis=0, out=bias_slope)
-        if depth:
-            delta = (delta @ layers[depth][0].T) * (signals[depth] * (1 - signals[depth]))
-    return loss, gradient
-
-
-def finetune(
-    parameters: np.ndarray,
-    sizes: tuple[int, ...],
-    rows: np.ndarray,
-    code_noise: np.ndarray,
-    rng: np.random.RandomState,
-    *,
-    n_epochs: int,
-    batch_size: int,
-    learning_rate: float,
-) -> np.ndarray:
-    """Lower the reconstruction loss by Adam, in place; return the mean loss of each epoch.
-
-    Row n keeps its noise ``code_noise[n]`` in all epochs, so only codes far from zero carry information.
-    """
-    first_moment, second_moment = np.zeros_like(parameters), np.zeros_like(parameters)
-    losses = np.zeros(n_epochs)
-    n_step = 0
-    for epoch in range(n_epochs):
-        for batch in _batches(len(rows), batch_size, rng):
-            loss, gradient = reconstruction_loss(parameters, sizes, rows[batch], code_noise[batch])
-            n_step += 1
-            adam_step(parameters, gradient, first_moment, second_moment, learning_rate, n_step)
-            losses[epoch] += loss * len(batch)
-    return losses / len(rows)
-
-
-def _batches(n_rows: int, batch_size: int, rng: np.random.RandomState) -> list[np.ndarray]:
-    order = rng.permutation(n_rows)
-    return [order[start : start + batch_size] for start in range(0, n_rows, batch_size)]
-
 
 class SemanticHashing(BaseHasher):
     r"""Hash by the code layer of an autoencoder that starts as a stack of Boltzmann machines.
@@ -405,3 +234,169 @@ class SemanticHashing(BaseHasher):
 
 def _n_epochs(setting: int | str, n_rows: int, *, row_visits: int) -> int:
     return min(max(row_visits // n_rows, 5), 50) if setting == "auto" else int(setting)
+
+
+def train_rbm(
+    rows: np.ndarray,
+    n_hidden: int,
+    rng: np.random.RandomState,
+    *,
+    n_epochs: int,
+    batch_size: int,
+    learning_rate: float,
+    momentum: float,
+    weight_decay: float,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Fit one restricted Boltzmann machine by one-step contrastive divergence (Hinton 2002).
+
+    Hidden units are sampled once, visible ones are mean-field: for a batch V with hidden probabilities H,
+    sampled states S, reconstruction V' = σ(S Wᵀ + a) and H' = σ(V' W + c), the weights follow
+    VᵀH - V'ᵀH'. Returns weights (n_visible, n_hidden), visible biases, hidden biases and the mean squared
+    reconstruction error of each epoch.
+    """
+    dtype = rows.dtype
+    # Weights and biases start as in Hinton's guide to training such machines (2010).
+    weights = (0.01 * rng.standard_normal((rows.shape[1], n_hidden))).astype(dtype)
+    # Biases at the log-odds of the data spare the weights the work of learning the mean; those of constant features,
+    # which would be infinite, are cut off.
+    share = np.clip(rows.mean(axis=0), 0.01, 0.99)
+    visible, hidden = np.log(share / (1 - share)), np.zeros(n_hidden, dtype)
+    speeds = [np.zeros_like(weights), np.zeros_like(visible), np.zeros_like(hidden)]
+    errors = np.zeros(n_epochs)
+    for epoch in range(n_epochs):
+        for batch in _batches(len(rows), batch_size, rng):
+            data = rows[batch]
+            on = expit(data @ weights + hidden)
+            states = (rng.random_sample(on.shape) < on).astype(dtype)
+            again = expit(states @ weights.T + visible)
+            on_again = expit(again @ weights + hidden)
+            rate = learning_rate / len(data)
+            slopes = (data.T @ on - again.T @ on_again, (data - again).sum(0), (on - on_again).sum(0))
+            for speed, slope in zip(speeds, slopes, strict=True):
+                speed *= momentum
+                speed += rate * slope
+            speeds[0] -= (learning_rate * weight_decay) * weights
+            weights += speeds[0]
+            visible += speeds[1]
+            hidden += speeds[2]
+            errors[epoch] += float(((data - again) ** 2).sum())
+    return weights, visible, hidden, errors / rows.size
+
+
+def unroll(machines: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tuple[tuple[int, ...], np.ndarray]:
+    """Return sizes and parameters of the autoencoder that starts as a stack of (weights, visible, hidden).
+
+    The decoder starts as the transposed encoder and may differ from it afterward.
+    """
+    up = [(weights, hidden) for weights, _, hidden in machines]
+    down = [(weights.T, visible) for weights, visible, _ in reversed(machines)]
+    sizes = (up[0][0].shape[0], *(biases.shape[0] for _, biases in up + down))
+    return sizes, np.concatenate([part.ravel() for layer in up + down for part in layer])
+
+
+def finetune(
+    parameters: np.ndarray,
+    sizes: tuple[int, ...],
+    rows: np.ndarray,
+    code_noise: np.ndarray,
+    rng: np.random.RandomState,
+    *,
+    n_epochs: int,
+    batch_size: int,
+    learning_rate: float,
+) -> np.ndarray:
+    """Lower the reconstruction loss by Adam, in place; return the mean loss of each epoch.
+
+    Row n keeps its noise ``code_noise[n]`` in all epochs, so only codes far from zero carry information.
+    """
+    first_moment, second_moment = np.zeros_like(parameters), np.zeros_like(parameters)
+    losses = np.zeros(n_epochs)
+    n_step = 0
+    for epoch in range(n_epochs):
+        for batch in _batches(len(rows), batch_size, rng):
+            loss, gradient = reconstruction_loss(parameters, sizes, rows[batch], code_noise[batch])
+            n_step += 1
+            adam_step(parameters, gradient, first_moment, second_moment, learning_rate, n_step)
+            losses[epoch] += loss * len(batch)
+    return losses / len(rows)
+
+
+def reconstruction_loss(
+    parameters: np.ndarray, sizes: tuple[int, ...], rows: np.ndarray, code_noise: np.ndarray
+) -> tuple[float, np.ndarray]:
+    r"""Return the mean cross-entropy of the reconstruction and its gradient over all parameters.
+
+    .. math:: \frac1n \sum_{n,d} \log(1 + e^{z_{nd}}) - x_{nd} z_{nd}
+
+    with z the pre-activations of the output. ``code_noise`` is added to those of the middle layer.
+    """
+    layers = layer_views(parameters, sizes)
+    middle = len(layers) // 2
+    signals = [rows]
+    for depth, (weights, biases) in enumerate(layers, start=1):
+        z = signals[-1] @ weights + biases
+        if depth == middle:
+            z += code_noise
+        signals.append(expit(z))
+    loss = float((np.logaddexp(0.0, z) - rows * z).sum()) / len(rows)
+
+    gradient = np.empty_like(parameters)
+    delta = (signals[-1] - rows) / len(rows)
+    for depth, (slope, bias_slope) in reversed(list(enumerate(layer_views(gradient, sizes)))):
+        np.matmul(signals[depth].T, delta, out=slope)
+        np.sum(delta, axis=0, out=bias_slope)
+        if depth:
+            delta = (delta @ layers[depth][0].T) * (signals[depth] * (1 - signals[depth]))
+    return loss, gradient
+
+
+@njit(cache=True, nogil=True)
+def adam_step(
+    parameters: np.ndarray,
+    gradient: np.ndarray,
+    first_moment: np.ndarray,
+    second_moment: np.ndarray,
+    step_size: float,
+    n_step: int,
+) -> None:
+    """Move the parameters by one step of Adam (Kingma and Ba 2015, Algorithm 1), in place."""
+    keep_first, keep_second = np.float32(0.9), np.float32(0.999)
+    rest_first, rest_second = np.float32(0.1), np.float32(0.001)
+    # The bias corrections of both moments folded into one step size and one epsilon.
+    root_correction = np.sqrt(1.0 - 0.999**n_step)
+    step = np.float32(step_size * root_correction / (1.0 - 0.9**n_step))
+    epsilon = np.float32(1e-8 * root_correction)
+    for i in range(parameters.shape[0]):
+        g = gradient[i]
+        first_moment[i] = keep_first * first_moment[i] + rest_first * g
+        second_moment[i] = keep_second * second_moment[i] + rest_second * g * g
+        parameters[i] -= step * first_moment[i] / (np.sqrt(second_moment[i]) + epsilon)
+
+
+def n_parameters(sizes: tuple[int, ...]) -> int:
+    """Return the number of weights and biases of a chain of layers of the given sizes."""
+    return sum((below + 1) * above for below, above in itertools.pairwise(sizes))
+
+
+def layer_views(parameters: np.ndarray, sizes: tuple[int, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return (weights of shape (below, above), biases of shape (above,)) of each layer, as views."""
+    views, start = [], 0
+    for below, above in itertools.pairwise(sizes):
+        weights = parameters[start : start + below * above].reshape(below, above)
+        start += below * above
+        views.append((weights, parameters[start : start + above]))
+        start += above
+    return views
+
+
+def encode_rows(rows: np.ndarray, layers: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Return the pre-activations of the last layer."""
+    for weights, biases in layers[:-1]:
+        rows = expit(rows @ weights + biases)
+    weights, biases = layers[-1]
+    return rows @ weights + biases
+
+
+def _batches(n_rows: int, batch_size: int, rng: np.random.RandomState) -> list[np.ndarray]:
+    order = rng.permutation(n_rows)
+    return [order[start : start + batch_size] for start in range(0, n_rows, batch_size)]
