@@ -11,9 +11,10 @@ import typer
 from .._common.words import counted
 from .options import Port, load_model
 from .outputs import check_output_folder
-from .rows import RowOptions, read_partitions
+from .rows import read_partitions
 
 if TYPE_CHECKING:
+    from ..data.tables.columns import Columns
     from ..hashers.base import BaseHasher
     from .hashers import StepOptions
 
@@ -61,7 +62,7 @@ def encode_on_cluster(
     model: Path,
     source: str,
     folder: Path,
-    options: RowOptions,
+    columns: Columns,
     address: str,
     *,
     database: bool,
@@ -74,7 +75,7 @@ def encode_on_cluster(
     check_output_folder(folder)
     hasher = load_model(model)
     _refuse_cells(hasher)
-    table = read_partitions(source, options, hasher)
+    table = read_partitions(source, columns, hasher)
     rows: Any = table.X
     manifest = encode(
         hasher,
@@ -115,9 +116,10 @@ def refuse_steps(options: StepOptions) -> None:
 
 
 def _refuse_cells(hasher: BaseHasher) -> None:
-    from .rows import cells_taken_by
+    from ..hashers.columns import columns_for
 
-    if any(cells_taken_by(hasher).values()):
+    columns = columns_for(hasher)
+    if columns.raw or columns.allow_missing or columns.numbers:
         raise ValueError(
             "This model prepares text or missing values, but on a cluster, rows must be finite numbers. Encode "
             "without --cluster."

@@ -23,15 +23,15 @@ from .options import (
     load_model,
     print_json,
     progress_shown,
-    split_names,
 )
 from .outputs import check_output, without_objects
-from .rows import RowOptions, label_file, read_rows
+from .rows import read_rows, row_columns
 
 if TYPE_CHECKING:
     import numpy as np
 
     from ..codes.binary import BinaryCodes
+    from ..data.tables.columns import Columns
     from ..data.tables.reading import Table
     from ..hashers.base import BaseHasher
 
@@ -87,18 +87,18 @@ def encode(
 
     Bit j of a code is bit j % 8 of byte j // 8, the least significant first; padding bits are zero.
     """
-    options = RowOptions(labels, no_labels, vectors, drop=split_names(drop), decimal=decimal)
+    columns = row_columns(labels, no_labels, vectors=vectors, drop=drop, decimal=decimal)
     shown = progress_shown(progress)
     if cluster is not None:
         summary = encode_on_cluster(
-            model, input, output, options, cluster, database=database, one_file=one_file, progress=shown
+            model, input, output, columns, cluster, database=database, one_file=one_file, progress=shown
         )
     elif one_file:
         raise ValueError(
             "--one-file is for --cluster; without a cluster, all codes are in one file anyway. Leave --one-file out."
         )
     else:
-        summary = encode_rows(model, Path(input), output, options, database=database, jobs=jobs, progress=shown)
+        summary = encode_rows(model, Path(input), output, columns, database=database, jobs=jobs, progress=shown)
     if as_json:
         print_json(summary)
     else:
@@ -111,7 +111,7 @@ def encode_rows(
     model: Path,
     source: Path,
     output: Path,
-    options: RowOptions,
+    columns: Columns,
     *,
     database: bool = False,
     jobs: int | None = None,
@@ -120,9 +120,9 @@ def encode_rows(
     """Encode a file with a model file; return what `--json` prints."""
     import numpy as np
 
-    check_output(output, [model, source, label_file(options.labels)], suffixes=_CODE_FILES)
+    check_output(output, [model, source, columns.label_file], suffixes=_CODE_FILES)
     hasher = load_model(model, jobs)
-    table = read_rows(source, options, hasher, in_place=True)
+    table = read_rows(source, columns, hasher, in_place=True)
     n_rows = table.X.shape[0]
     if table.y is not None and len(table.y) != n_rows:
         raise ValueError(

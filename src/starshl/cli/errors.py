@@ -43,6 +43,7 @@ OPTION_NAMES = {
     "n_queries": "--queries",
     "picture_shape": "--pictures",
     "vectors": "--vectors",
+    "decimal": "--decimal",
     "declare_fields": "`starshl index declare`",
 }
 _TABLES = (".csv", ".tsv", ".jsonl", ".parquet")

@@ -33,10 +33,9 @@ from .options import (
     Vectors,
     print_json,
     progress_shown,
-    split_names,
 )
 from .outputs import check_output
-from .rows import RowOptions, is_in_file, is_url, label_file, read_partitions, read_rows
+from .rows import is_in_file, is_url, label_file, read_partitions, read_rows, row_columns
 
 if TYPE_CHECKING:
     from ..data.tables.reading import Table
@@ -166,19 +165,19 @@ def fit(
     if steps.read_text and vectors is not None:
         option = "--categories" if text is None else "--text"
         raise ValueError(f"{option} and --vectors contradict each other. Leave one of them out.")
-    options = RowOptions(labels, no_labels, vectors, drop=split_names(drop), decimal=decimal)
-    options = replace(options, raw=steps.read_text, allow_missing=impute, text=text)
+    columns = row_columns(labels, no_labels, vectors=vectors, drop=drop, decimal=decimal)
+    columns = replace(columns, raw=steps.read_text, allow_missing=impute, text=text)
     if cluster is None:
-        table = read_rows(Path(input), options, in_place=True)
+        table = read_rows(Path(input), columns, in_place=True)
     else:
         refuse_steps(steps)
-        table = read_partitions(input, options)
+        table = read_partitions(input, columns)
     method = method or choose_method(params, paper=paper)
     hasher = make_hasher(method, lengths[0], params, paper=paper, seed=seed, progress=progress_shown(progress))
     hasher = with_steps(hasher, table, steps)
     # Only hashers over landmarks read blocks of rows.
     if cluster is None and is_in_file(table) and not hasattr(hasher, "max_exact_rows"):
-        table = read_rows(Path(input), options)
+        table = read_rows(Path(input), columns)
     summary = fit_models(hasher, table, files, Path(input), cluster)
     if as_json:
         print_json(summary)
@@ -196,7 +195,7 @@ def fit_models(
     from time import perf_counter
 
     from .._common.labels import check_labels
-    from ..hashers.card import column_roles
+    from ..hashers.columns import describe_columns
     from ..hashers.fitting import fit_lengths, forget_how_it_ran, name_features
     from ..hashers.prepared import inner_hasher
 
@@ -228,7 +227,7 @@ def fit_models(
         "labels": table.label_column,
         "n_features": table.X.shape[-1],
         "vectors": table.vectors,
-        "columns": column_roles(hashers[0], missing),
+        "columns": describe_columns(hashers[0], missing),
         "seconds": round(seconds, 3),
         "classes": getattr(hashers[0], "classes_", None),
     }
@@ -270,7 +269,7 @@ def _describe(hasher: BaseHasher, file: Path) -> dict[str, Any]:
 
 def _sentences(summary: dict[str, Any], table: Table, *, labels_named: bool) -> str:
     """Return what was learned from what, the files, what each column became, and what the fit chose."""
-    from ..hashers.card import roles_sentence
+    from ..hashers.columns import columns_sentence
 
     label_origin = f" by {table.label_column}" if not labels_named and table.label_column else ""
     labeled = f"{summary['n_labeled']:,} of {summary['n_rows']:,} rows labeled{label_origin}"
@@ -282,5 +281,5 @@ def _sentences(summary: dict[str, Any], table: Table, *, labels_named: bool) -> 
         f"{summary['method']} learned {shown} bits from {summary['n_features']} features{origin}, {labeled}, "
         f"in {summary['seconds']:.1f} s: {', '.join(files)}"
     )
-    columns = f"columns: {roles_sentence(summary['columns'])}" if summary["columns"] else ""
+    columns = f"columns: {columns_sentence(summary['columns'])}" if summary["columns"] else ""
     return "\n".join(line for line in (learned, columns, summary["choice"]) if line)

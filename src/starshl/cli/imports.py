@@ -25,9 +25,8 @@ from .options import (
     keep_features,
     print_json,
     progress_shown,
-    split_names,
 )
-from .rows import RowOptions, TextColumn, about_items, read_rows, read_texts
+from .rows import TextColumn, about_items, read_rows, read_texts, row_columns
 
 if TYPE_CHECKING:
     from ..collection.importing.building import ImportSummary
@@ -112,8 +111,8 @@ def texts(
     from ..collection.importing.texts import import_texts
 
     check_new_folder(output)
-    options = RowOptions(labels, no_labels, None, ids, references, split_names(drop), decimal=decimal)
-    lines, about = read_texts(file, text, options, {"--text": text, "--title": title})
+    columns = row_columns(labels, no_labels, ids=ids, references=references, drop=drop, decimal=decimal)
+    lines, about = read_texts(file, text, columns, {"--text": text, "--title": title})
     with busy("making the collection", progress):
         summary = import_texts(lines, output, n_bits=bits, title=title, **about)
     _print(summary, as_json)
@@ -142,8 +141,10 @@ def vectors(
     from ..collection.importing.vectors import import_vectors
 
     check_new_folder(output)
-    options = RowOptions(labels, no_labels, vectors, ids, references, split_names(drop), decimal=decimal)
-    table = read_rows(file, options, as_items=True)
+    columns = row_columns(
+        labels, no_labels, vectors=vectors, ids=ids, references=references, drop=drop, decimal=decimal
+    )
+    table = read_rows(file, columns, as_items=True)
     table = keep_features(table, metadata)
     with busy("making the collection", progress):
         summary = import_vectors(

@@ -19,10 +19,9 @@ from .options import (
     print_json,
     print_table,
     refuse_collection,
-    split_names,
 )
 from .outputs import check_output
-from .rows import RowOptions, label_file, read_rows
+from .rows import label_file, read_rows, row_columns
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,8 +74,8 @@ def card(
 
     hasher = load_model(model)
     if held_out is not None:
-        options = RowOptions(labels, vectors=vectors, drop=split_names(drop), decimal=decimal)
-        table = read_rows(held_out, options, hasher)
+        columns = row_columns(labels, vectors=vectors, drop=drop, decimal=decimal)
+        table = read_rows(held_out, columns, hasher)
         measure(hasher, table.X, table.y)
     if output is not None:
         hasher.save(output)

@@ -12,13 +12,14 @@ import typer
 
 from .._common.warn import warn_caller
 from .._common.words import counted
-from .options import AsJson, Decimal, Drop, Input, Jobs, Model, Vectors, load_model, print_json, split_names
+from .options import AsJson, Decimal, Drop, Input, Jobs, Model, Vectors, load_model, print_json
 from .outputs import check_output, without_objects
-from .rows import RowOptions, label_file, read_rows
+from .rows import read_rows, row_columns
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from ..data.tables.columns import Columns
     from ..data.tables.reading import Table
     from ..hashers.base import BaseHasher
 
@@ -83,8 +84,8 @@ def predict(
     familiar than the row: in the last column of a line or a .csv, and in an array of an .npz. A .npy marks rejected
     rows as unlabeled: -1 for whole numbers, empty for text.
     """
-    options = RowOptions(labels, no_labels=labels is None, vectors=vectors, drop=split_names(drop), decimal=decimal)
-    summary = predict_rows(model, input, output, options, proba=proba, reject=reject, jobs=jobs)
+    columns = row_columns(labels, labels is None, vectors=vectors, drop=drop, decimal=decimal)
+    summary = predict_rows(model, input, output, columns, proba=proba, reject=reject, jobs=jobs)
     if as_json:
         print_json(summary)
         return
@@ -100,7 +101,7 @@ def predict_rows(
     model: Path,
     source: Path,
     output: Path | None,
-    options: RowOptions,
+    columns: Columns,
     *,
     proba: bool = False,
     reject: float | None = None,
@@ -109,10 +110,10 @@ def predict_rows(
     """Classify a file with a model file; return what `--json` prints."""
     if output is not None:
         suffixes = _PROBABILITY_FILES if proba else _LABEL_FILES
-        check_output(output, [model, source, label_file(options.labels)], suffixes=suffixes)
+        check_output(output, [model, source, columns.label_file], suffixes=suffixes)
     hasher = load_model(model, jobs)
     _check_predicts(hasher, model, proba=proba, reject=reject)
-    table = read_rows(source, options, hasher)
+    table = read_rows(source, columns, hasher)
     predictions = Predictions.of(hasher, table.X, proba=proba, reject=reject)
     summary: dict[str, Any] = {"n_rows": len(predictions.labels)}
     summary |= {"accuracy": None, "n_compared": 0, "n_training_rows": None}

@@ -15,11 +15,11 @@ import numpy as np
 from ..collection.previews import Preview
 from ..collection.vectors import kept_rows
 from ..data.features.picture_files import open_picture, preview_of
-from ..data.features.table import TableFeatures
 from ..data.tables.cells import is_number
 from ..exceptions import MissingExtraError
 from ..hashers.base import BaseHasher
-from ..hashers.prepared import PreparedHasher, kept_width, takes_cells
+from ..hashers.columns import fills_gaps, number_columns
+from ..hashers.prepared import kept_width, takes_cells
 from .batching import map_future
 from .errors import BusyError, NotInstalledError, UnknownError
 from .requests import NewItems, unknown_ids
@@ -202,14 +202,11 @@ def _cells(hasher: BaseHasher, rows: Sequence[TableRow], name: str) -> np.ndarra
 
 def _check_numbers(hasher: BaseHasher, cells: np.ndarray, names: list[str], name: str) -> None:
     """Refuse what is no number where the hasher was fitted on numbers; its steps do not know rows and names."""
-    steps = cast(PreparedHasher, hasher).steps_
-    if not isinstance(steps[0], TableFeatures):
-        return
-    fills_gaps = steps[0].impute or len(steps) > 1
-    for column in steps[0].number_columns_.tolist():
+    takes_gaps = fills_gaps(hasher)
+    for column in number_columns(hasher) or ():
         where = repr(names[column]) if names else f"column {column}, counted from 0"
         for number, cell in enumerate(cells[:, column].tolist()):
-            if cell is None and not fills_gaps:
+            if cell is None and not takes_gaps:
                 raise ValueError(
                     f"{name.format(number)} has no value in {where}, and the model was not fitted to fill gaps. Send a "
                     "number."
@@ -217,7 +214,7 @@ def _check_numbers(hasher: BaseHasher, cells: np.ndarray, names: list[str], name
             if isinstance(cell, str) and not (is_number(cell) and not math.isinf(float(cell))):
                 raise ValueError(
                     f"{name.format(number)} has {cell[:_LONGEST]!r} in {where}; the model was fitted on numbers there. "
-                    f"Send a number{', or null if it is missing' if fills_gaps else ''}."
+                    f"Send a number{', or null if it is missing' if takes_gaps else ''}."
                 )
 
 

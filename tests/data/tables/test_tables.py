@@ -12,7 +12,16 @@ import pytest
 from scipy import sparse
 
 import starshl.data.tables
-from starshl.data.tables import Columns, ColumnWarning, TableError, read_labels, read_table, read_vectors
+from starshl.data.tables import (
+    Columns,
+    ColumnWarning,
+    TableError,
+    open_partitions,
+    open_table,
+    read_labels,
+    read_table,
+    read_vectors,
+)
 from starshl.data.tables.cells import labels_from_text, typed_cells
 from starshl.data.tables.text import TextSource
 
@@ -112,6 +121,19 @@ def test_labels_are_detected_in_y_of_an_npz_and_in_the_column_label(tmp_path):
         table = read_table(tmp_path / name, Columns(detect_labels=True))
         assert (table.X.shape, table.label_column, len(table.y)) == ((2, 2), column, 2)
         assert read_table(tmp_path / name, Columns(drop=[column])).y is None
+        ignored = read_table(tmp_path / name, Columns(detect_labels=True, ignore_labels=True))
+        assert (ignored.X.shape, ignored.label_column, ignored.y) == ((2, 2), None, None)
+
+
+def test_labels_may_be_in_a_file_of_their_own(tmp_path):
+    rows, labels = write(tmp_path / "rows.csv", "a,b\n1,2\n3,5\n"), write(tmp_path / "labels.csv", "label\nx\ny\n")
+    np.save(tmp_path / "rows.npy", np.ones((2, 2)))
+    for table in (
+        read_table(rows, Columns(labels=labels)),
+        open_table(tmp_path / "rows.npy", Columns(labels=labels), most_in_memory=1),
+        open_partitions(tmp_path / "rows.npy", Columns(labels=labels)),
+    ):
+        assert (table.X.shape, table.label_column, table.y.tolist()) == ((2, 2), str(labels), ["x", "y"])
 
 
 def test_parquet_keeps_names_and_precision(tmp_path):

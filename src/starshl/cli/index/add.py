@@ -21,9 +21,8 @@ from ..options import (
     References,
     Vectors,
     progress_shown,
-    split_names,
 )
-from ..rows import RowOptions, about_items, read_rows, read_texts
+from ..rows import about_items, read_rows, read_texts, row_columns
 from .common import (
     Folder,
     busy,
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
 
     from ...collection.collection import Collection
     from ...collection.importing.building import AdditionSummary
+    from ...data.tables.columns import Columns
 
 Inputs = Annotated[
     list[Path],
@@ -87,29 +87,30 @@ def add(
     """
     if replace and ids is None:
         raise ValueError("--replace needs --ids: without ids, no item can be replaced.")
-    options = RowOptions(labels, no_labels, vectors, ids, references, split_names(drop), decimal=decimal)
-    options.check()
+    columns = row_columns(
+        labels, no_labels, vectors=vectors, ids=ids, references=references, drop=drop, decimal=decimal
+    )
     with open_collection(folder) as collection:
         if holds_pictures(collection, inputs):
-            _check_no_columns(options, text)
+            _check_no_columns(columns, text)
             summary = _add_pictures(collection, inputs, no_labels, jobs, progress, allow_duplicates)
             _print_summary(summary, as_json)
             return
         if len(inputs) > 1:
             raise ValueError(f"There are {len(inputs)} files. Only pictures can be several; add one file at a time.")
         if holds_texts(collection, inputs[0], vectors):
-            summary = _add_texts(collection, inputs[0], text, options, progress, replace, allow_duplicates)
+            summary = _add_texts(collection, inputs[0], text, columns, progress, replace, allow_duplicates)
             _print_summary(summary, as_json)
             return
         if text is not None:
             raise ValueError("--text is for tables of texts and for collections of texts. Leave it out.")
-        _add_vectors(collection, inputs[0], options, progress, replace, allow_duplicates, as_json)
+        _add_vectors(collection, inputs[0], columns, progress, replace, allow_duplicates, as_json)
 
 
 def _add_vectors(
     collection: Collection,
     input: Path,
-    options: RowOptions,
+    columns: Columns,
     progress: bool | None,
     replace: bool,
     allow_duplicates: bool,
@@ -119,7 +120,7 @@ def _add_vectors(
     from ...data.tables.reading import with_kept_features
 
     with holding_vectors(collection, input) as check:
-        table = read_rows(input, options, collection.hasher, as_items=True)
+        table = read_rows(input, columns, collection.hasher, as_items=True)
         check(table.X)
     kept = [name for name in collection.kept_features() if name in (table.feature_names or ())]
     table = with_kept_features(table, kept)
@@ -151,7 +152,7 @@ def _add_texts(
     collection: Collection,
     input: Path,
     column: str | None,
-    options: RowOptions,
+    columns: Columns,
     progress: bool | None,
     replace: bool,
     allow_duplicates: bool,
@@ -159,7 +160,7 @@ def _add_texts(
     from ...collection.importing.texts import add_texts, text_field
 
     field = text_field(collection)
-    texts, about = read_texts(input, column or field, options, {"--text": column})
+    texts, about = read_texts(input, column or field, columns, {"--text": column})
     about |= {"field": field}
     if not replace:
         _check_ids_are_new(collection, about.get("ids"))
@@ -215,15 +216,15 @@ def _present_lines(n_present: int) -> list[str]:
     ]
 
 
-def _check_no_columns(options: RowOptions, text: str | None) -> None:
+def _check_no_columns(columns: Columns, text: str | None) -> None:
     """Refuse options that name columns: pictures have none."""
     named = {
-        "--labels": options.labels,
-        "--vectors": options.vectors,
+        "--labels": columns.labels,
+        "--vectors": columns.vectors,
         "--text": text,
-        "--ids": options.ids,
-        "--references": options.references,
-        "--drop": options.drop,
+        "--ids": columns.ids,
+        "--references": columns.references,
+        "--drop": columns.drop,
     }
     given = [name for name, value in named.items() if value]
     if given:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..hashers import make_hasher, parse_lengths
-from ..options import AsJson, Decimal, Drop, Ids, Input, Labels, NoLabels, Progress, References, Vectors, split_names
+from ..options import AsJson, Decimal, Drop, Ids, Input, Labels, NoLabels, Progress, References, Vectors
 from ..outputs import check_output
-from ..rows import RowOptions, read_rows
+from ..rows import read_rows, row_columns
 from .common import Folder, busy, check_new_folder, feature_columns, origin, print_answer
 
 if TYPE_CHECKING:
@@ -102,8 +102,10 @@ def binarize(
     hasher = None if method is None else make_hasher(method, (lengths or (32,))[0])
     if report is not None:
         check_output(report, [input], suffixes=(".html", ".htm"))
-    options = RowOptions(labels, no_labels, vectors, ids, references, split_names(drop), decimal=decimal)
-    table = read_rows(input, options, as_items=True)
+    columns = row_columns(
+        labels, no_labels, vectors=vectors, ids=ids, references=references, drop=drop, decimal=decimal
+    )
+    table = read_rows(input, columns, as_items=True)
     shown = _what_to_show(table, titles, pictures)
     with busy("fitting and comparing", progress):
         comparison = binarize_vectors(
@@ -125,8 +127,8 @@ def binarize(
         f"{comparison.page()}\n{table.X.shape[0]:,} items by {name} {learned}, in {folder}{origin(table)}"
         f"\nReal queries and what each method finds: {written}"
     )
-    columns = {"labels": table.label_column, "vectors": feature_columns(table)}
-    print_answer({"method": name, **columns, "report": str(written), **comparison.as_dict()}, text, as_json)
+    roles = {"labels": table.label_column, "vectors": feature_columns(table)}
+    print_answer({"method": name, **roles, "report": str(written), **comparison.as_dict()}, text, as_json)
 
 
 def _what_to_show(table: Table, titles: str | None, pictures: str | None) -> dict[str, Any]:

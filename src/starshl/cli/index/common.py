@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,12 +14,13 @@ import typer
 from ..._common.words import counted
 from ..options import progress_shown
 from ..outputs import check_output_folder
-from ..rows import LINES, RowOptions, cells_taken_by, decimal_of, feature_names, read_texts
+from ..rows import LINES, read_texts
 
 if TYPE_CHECKING:
     from ...codes.binary import BinaryCodes
     from ...collection.collection import Collection
     from ...collection.importing.building import Skipped
+    from ...data.tables.columns import Columns
     from ...data.tables.reading import Table
     from ...hashers.base import BaseHasher
 
@@ -116,15 +117,13 @@ class QueryOptions:
     items: list[int] | None
     texts: list[str] | None
     pictures: list[Path] | None
-    vectors: str | None = None
-    column: str | None = None
-    decimal: str | None = None
+    columns: Columns
+    text_column: str | None = None
 
     def check(self) -> None:
         """Refuse no query, and queries of several kinds."""
         if sum(map(bool, (self.input, self.items, self.texts, self.pictures))) != 1:
             raise ValueError("Give one kind of query: a file, --text, --picture, or --item, the id of a stored item.")
-        RowOptions(decimal=self.decimal).check()
 
     def rows(self, collection: Collection) -> Any:
         """Return the queries as rows for the hasher of a collection, None if they are stored items."""
@@ -137,16 +136,15 @@ class QueryOptions:
         if self.pictures or holds_pictures(collection, pictures):
             return _picture_rows(collection, pictures)
         assert self.input is not None
-        if holds_texts(collection, self.input, self.vectors):
+        if holds_texts(collection, self.input, self.columns.vectors):
             return collection.embed(self._texts_of_file(self.input, collection))
-        return _read_vectors(self.input, self.vectors, collection, self.decimal)
+        return _read_vectors(self.input, self.columns, collection)
 
     def _texts_of_file(self, input: Path, collection: Collection) -> list[str]:
         from ...collection.importing.texts import text_field
 
-        texts, _ = read_texts(
-            input, self.column or text_field(collection), RowOptions(), {"--text-column": self.column}
-        )
+        column = self.text_column or text_field(collection)
+        texts, _ = read_texts(input, column, self.columns, {"--text-column": self.text_column})
         return texts
 
 
@@ -176,15 +174,11 @@ def _picture_rows(collection: Collection, paths: Sequence[Path]) -> Any:
     return collection.embed([file.path for file in collect_pictures(paths)[0]])
 
 
-def _read_vectors(input: Path, vectors: str | None, collection: Collection, decimal: str | None) -> Any:
-    from ...data.tables.columns import Columns
+def _read_vectors(input: Path, columns: Columns, collection: Collection) -> Any:
     from ...data.tables.reading import read_vectors
+    from ...hashers.columns import columns_for
 
-    hasher = collection.hasher
-    names, cells = feature_names(hasher), cells_taken_by(hasher)
-    columns = Columns(
-        vectors=vectors, features=names, others="metadata", decimal=decimal or decimal_of(hasher), **cells
-    )
+    columns = columns_for(collection.hasher, replace(columns, others="metadata"))
     with holding_vectors(collection, input) as check:
         rows = read_vectors(input, columns)
         check(rows)

@@ -24,10 +24,9 @@ from ..options import (
     Vectors,
     keep_features,
     load_model,
-    split_names,
 )
 from ..outputs import check_output
-from ..rows import RowOptions, about_items, read_rows
+from ..rows import about_items, read_rows, row_columns
 from .common import (
     Folder,
     ItemIds,
@@ -95,8 +94,10 @@ def build(
     check_new_folder(folder)
     fields = parsed_fields(field)
     hasher = load_model(model)
-    options = RowOptions(labels, no_labels, vectors, ids, references, split_names(drop), decimal=decimal)
-    table = keep_features(read_rows(input, options, hasher, as_items=True), metadata)
+    columns = row_columns(
+        labels, no_labels, vectors=vectors, ids=ids, references=references, drop=drop, decimal=decimal
+    )
+    table = keep_features(read_rows(input, columns, hasher, as_items=True), metadata)
     codes = encode_items(hasher, table, progress)
     with atomic_collection(folder, hasher, vectors=keep, fields=fields) as collection, busy("storing", progress):
         about = {"labels": table.y, **about_items(table)}

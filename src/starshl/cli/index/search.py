@@ -127,8 +127,9 @@ def search(
     id, and what is known about the item.
     """
     from ...collection.options import SearchOptions
+    from ...data.tables.columns import Columns
 
-    queries = QueryOptions(input, item, text, picture, vectors, text_column, decimal)
+    queries = QueryOptions(input, item, text, picture, Columns(vectors=vectors, decimal=decimal), text_column)
     queries.check()
     condition = _parse_filter(where)
     with open_collection(folder, read_only=True, n_jobs=jobs) as collection, _worded():

@@ -12,8 +12,6 @@ import numpy as np
 
 from .columns import Cells
 
-#: What may come before the decimals of a number.
-DECIMALS = (".", ",")
 # What spreadsheets, databases, R, pandas and people write where a value is missing.
 _MISSING_MARKS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-", "?"})
 # Where the comma comes before the decimals, a point separates thousands, and may do so only in front of a comma: 1.204

@@ -1,17 +1,22 @@
-"""Which columns of a table hold what."""
+"""Which columns of a table hold what: as users say it, and as it turns out for one file."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
+from ..._common.validation import check_choice
 from .errors import TableError, shortened
 from .locations import Location
+
+#: What may come before the decimals of a number.
+DECIMALS = (".", ",")
 
 # What every kind of file offers to the reader of tables.
 
@@ -68,10 +73,12 @@ class Columns:
 
     Parameters
     ----------
-    labels : str, default=None
-        The column of labels.
+    labels : str or Path, default=None
+        The column of labels, or a separate file that :func:`read_labels` reads.
     detect_labels : bool, default=False
         Without ``labels``, take the column called ``label`` or the .npz array called ``y``, if there is one.
+    ignore_labels : bool, default=False
+        Return no labels. The column that holds them is still no feature.
     ids : str, default=None
         The column of integer ids.
     references : str, default=None
@@ -96,13 +103,14 @@ class Columns:
         column that holds nothing else.
     text : str, default=None
         With ``raw``, the feature whose cells are texts of many words.
-    decimal : {".", ","}, default="."
+    decimal : {".", ","}, default=None
         What comes before the decimals of numbers in a .csv or .tsv. With a comma, a point may separate thousands, as in
-        1.204,5; other files have numbers of their own.
+        1.204,5; other files have numbers of their own. None is a point, unless a model knows that its table had commas.
     """
 
-    labels: str | None = None
+    labels: str | Path | None = None
     detect_labels: bool = False
+    ignore_labels: bool = False
     ids: str | None = None
     references: str | None = None
     vectors: str | None = None
@@ -113,53 +121,93 @@ class Columns:
     raw: bool = False
     numbers: Sequence[str] | None = None
     text: str | None = None
-    decimal: str = "."
+    decimal: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.decimal is not None:
+            check_choice(self.decimal, "decimal", DECIMALS)
+
+    @property
+    def label_column(self) -> str | None:
+        """The column of labels, None if they are in a separate file or nobody has named one."""
+        return None if isinstance(self.labels, Path) else self.labels
+
+    @property
+    def label_file(self) -> Path | None:
+        """The separate file of labels, None if there is none."""
+        return self.labels if isinstance(self.labels, Path) else None
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """The columns of one file by what they hold; ``features`` is one column of vectors or several of numbers."""
+class ResolvedColumns:
+    """The columns of one file by what they hold.
+
+    Attributes
+    ----------
+    features : columns of numbers, or of cells, each a feature; or one column of vectors
+    labels, ids, references : column, or None
+    metadata : columns
+    feature_names : the features, if each is a column with a name
+    vectors : the column of vectors, if the file has columns
+    is_vectors : whether ``features`` is one column of vectors
+    """
 
     features: tuple[str, ...]
     labels: str | None
     ids: str | None
     references: str | None
     metadata: tuple[str, ...]
+    feature_names: tuple[str, ...] | None
+    vectors: str | None
     is_vectors: bool
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The columns of labels, ids and references."""
+        return tuple(name for name in (self.labels, self.ids, self.references) if name is not None)
 
     @property
     def others(self) -> tuple[str, ...]:
         """All columns to read besides the features."""
-        named = [name for name in (self.labels, self.ids, self.references) if name is not None]
-        return tuple(dict.fromkeys([*named, *self.metadata]))
+        return tuple(dict.fromkeys([*self.named, *self.metadata]))
 
 
-def choose_columns(source: Source, columns: Columns) -> Choice:
+def resolve_columns(source: Source, columns: Columns) -> ResolvedColumns:
     """Decide what each column holds; everything that is wrong with the names is raised in one error."""
-    columns = _resolved(source, columns)
+    columns = _with_positions(source, columns)
+    labels = columns.label_column
     problems, unknown = _unknown_names(source, columns)
     if unknown:
         known = shortened([repr(name) for name in source.kinds], most=10)
         advice = "Its columns are {known}." if known else "It holds one matrix without names of columns."
         raise TableError(source.path, problems, advice, unknown=unknown, known=known)
-    taken = {columns.labels, columns.ids, columns.references, *columns.drop} - {None}
+    taken = {labels, columns.ids, columns.references, *columns.drop} - {None}
     features, is_vectors = _features(source, columns, taken)
-    both = [name for name in (columns.labels, columns.ids, columns.references) if name in features]
+    both = [name for name in (labels, columns.ids, columns.references) if name in features]
     if both:
         problems = [f"uses the column {name!r} as a feature, so it cannot have another use" for name in both]
         raise TableError(source.path, problems, "Name another column.")
     held = {*features, columns.ids, columns.references, *columns.drop}
     metadata = tuple(name for name in source.kinds if name not in held) if columns.others == "metadata" else ()
-    return Choice(features, columns.labels, columns.ids, columns.references, metadata, is_vectors)
+    return ResolvedColumns(
+        features,
+        labels,
+        columns.ids,
+        columns.references,
+        metadata,
+        feature_names=features if source.has_names and not is_vectors else None,
+        vectors=features[0] if is_vectors and source.kinds else None,
+        is_vectors=is_vectors,
+    )
 
 
-def _resolved(source: Source, columns: Columns) -> Columns:
+def _with_positions(source: Source, columns: Columns) -> Columns:
     """Return the columns with numbers such as -1 replaced and labels looked for."""
 
     def named(name: str | None) -> str | None:
         return None if name is None else source.position_of(name)
 
-    labels = named(columns.labels)
+    labels: str | Path | None = columns.label_file or named(columns.label_column)
     if labels is None and columns.detect_labels and source.default_labels in source.kinds:
         claimed = {columns.ids, columns.references, columns.vectors, *columns.drop, *(columns.features or ())}
         labels = source.default_labels if source.default_labels not in claimed else None
@@ -174,7 +222,7 @@ def _resolved(source: Source, columns: Columns) -> Columns:
 
 
 def _unknown_names(source: Source, columns: Columns) -> tuple[list[str], list[str]]:
-    asked = [columns.labels, columns.ids, columns.references, columns.vectors, columns.text, *columns.drop]
+    asked = [columns.label_column, columns.ids, columns.references, columns.vectors, columns.text, *columns.drop]
     unknown = [name for name in dict.fromkeys(asked) if name is not None and name not in source.kinds]
     problems = []
     for name in unknown:

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from ..._common.warn import warn_caller
 from .cells import is_missing_mark, is_number, is_number_with_comma, number_text, typed_cells
-from .columns import Cells, Choice, Columns, Rows, Source
+from .columns import Cells, Columns, Rows, Source
 from .errors import MAX_SHOWN, ColumnWarning, TableError
 from .text import TextSource
 
@@ -94,49 +94,49 @@ _FEWEST = 20  # rows in which it is counted how many categories a column has
 
 
 def read_raw(
-    source: Source, choice: Choice, columns: Columns, others: Sequence[str]
+    source: Source, features: Sequence[str], columns: Columns, others: Sequence[str]
 ) -> tuple[np.ndarray, Mapping[str, Cells]]:
     """Return the features as a matrix of numbers, text and None, and the other columns.
 
     Refused are missing numbers unless they are allowed, numbers with commas, which would become text, and text in
     columns that a model was fitted on as numbers.
     """
-    _, cells = source.read((), [*choice.features, *others], allow_missing=True)
+    _, cells = source.read((), [*features, *others], allow_missing=True)
     read: dict[str, list[Any]]
     if isinstance(source, TextSource):
-        read = {name: _typed(cells[name], name, columns) for name in choice.features}
-        unfit = [name for name in choice.features if _is_unfit(read[name], name, columns)]
+        read = {name: _typed(cells[name], name, columns, source.decimal) for name in features}
+        unfit = [name for name in features if _is_unfit(read[name], name, columns, source.decimal)]
         if unfit:
             raise source.refusal(unfit, allow_missing=columns.allow_missing, for_model=columns.numbers is not None)
     else:
-        read = {name: list(cells[name]) for name in choice.features}
+        read = {name: list(cells[name]) for name in features}
         _refuse_values(source, read, columns)
     if columns.features is None:
-        _warn_of_text({name: read[name] for name in choice.features if name != columns.text}, source)
-    X = np.empty((len(read[choice.features[0]]), len(read)), dtype=object)
-    for j, name in enumerate(choice.features):
+        _warn_of_text({name: read[name] for name in features if name != columns.text}, source)
+    X = np.empty((len(read[features[0]]), len(read)), dtype=object)
+    for j, name in enumerate(features):
         X[:, j] = read[name]
     return X, {name: cells[name] for name in others}
 
 
-def _typed(cells: Cells, name: str, columns: Columns) -> list[Any]:
+def _typed(cells: Cells, name: str, columns: Columns, decimal: str) -> list[Any]:
     texts = list(cells)
     if name == columns.text:
         return [text or None for text in texts]
     if columns.numbers is None:
-        return typed_cells(texts, decimal=columns.decimal)
+        return typed_cells(texts, decimal=decimal)
     if name not in columns.numbers:
         # "NA" is a category if it was one when the model was fitted.
-        return typed_cells(texts, with_marks=False, decimal=columns.decimal)
+        return typed_cells(texts, with_marks=False, decimal=decimal)
     # What is left as text is refused later, with the line.
-    numbers = [number_text(text, columns.decimal) for text in texts]
+    numbers = [number_text(text, decimal) for text in texts]
     return [
         None if is_missing_mark(text) else text if number is None else float(number)
         for text, number in zip(texts, numbers, strict=True)
     ]
 
 
-def _is_unfit(values: list[Any], name: str, columns: Columns) -> bool:
+def _is_unfit(values: list[Any], name: str, columns: Columns, decimal: str) -> bool:
     """Return whether a column of a text table holds numbers, or must hold them, and some cells are none."""
     if name == columns.text:
         return False
@@ -148,8 +148,7 @@ def _is_unfit(values: list[Any], name: str, columns: Columns) -> bool:
         return name in columns.numbers
     known = [value for value in present if not is_missing_mark(value)]
     of_other_kind = any(
-        is_number_with_comma(value) if columns.decimal == "." else number_text(value, columns.decimal) is None
-        for value in known
+        is_number_with_comma(value) if decimal == "." else number_text(value, decimal) is None for value in known
     )
     return of_other_kind and all(is_number(value) or is_number_with_comma(value) for value in known)
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from ..._common.threads import run_all
 from .cells import as_labels
-from .columns import Cells, Choice, Columns, Rows, choose_columns
+from .columns import Cells, Columns, ResolvedColumns, Rows, resolve_columns
 from .errors import TableError, shortened
 from .locations import Location, is_url, kind_of, list_locations
-from .reading import Table, check_readable, read_table, warn_of_identifiers
+from .reading import Table, check_readable, read_table, warn_of_identifiers, with_wanted_labels
 from .row_source import ArrayRows, JoinedRows, ParquetRows, RemoteRows, RowSource, ZarrRows
 from .typed_files import ParquetSource
 
@@ -36,7 +36,7 @@ def open_table(path: str | os.PathLike[str], columns: Columns | None = None, *, 
         opener = openers.get(path.suffix.lower())
         opened = None if opener is None else opener(path, columns)
     is_large = opened is not None and opened.X.shape[0] > most_in_memory
-    return opened if opened is not None and is_large else read_table(path, columns)
+    return with_wanted_labels(opened, columns) if opened is not None and is_large else read_table(path, columns)
 
 
 def _open_matrix(path: Path, columns: Columns) -> Table | None:
@@ -52,18 +52,17 @@ def _open_matrix(path: Path, columns: Columns) -> Table | None:
 
 def _open_parquet(path: Path, columns: Columns) -> Table:
     source = ParquetSource(path)
-    choice = choose_columns(source, columns)
-    rows = ParquetRows(path, choice.features)
-    names = None if choice.is_vectors else choice.features
+    found = resolve_columns(source, columns)
+    rows, names = ParquetRows(path, found.features), found.feature_names
     if columns.features is None and names is not None:
         warn_of_identifiers(rows.take(np.arange(min(len(rows), _LOOKED_AT))), names, source)
-    _, cells = source.read((), [choice.labels] if choice.labels is not None else [], allow_missing=False)
+    _, cells = source.read((), [found.labels] if found.labels is not None else [], allow_missing=False)
     return Table(
         _as_rows(rows),
-        None if choice.labels is None else as_labels(cells[choice.labels]),
+        None if found.labels is None else as_labels(cells[found.labels]),
         feature_names=names,
-        vectors=choice.features[0] if choice.is_vectors else None,
-        label_column=choice.labels,
+        vectors=found.vectors,
+        label_column=found.labels,
     )
 
 
@@ -90,11 +89,12 @@ def open_partitions(location: Location, columns: Columns | None = None) -> Table
         problem = f"names files that end in {' and in '.join(map(repr, kinds))}"
         raise TableError(location, [problem], f"Give files of one kind: {', '.join(_KINDS)}.")
     if kinds[0] == ".parquet":
-        return _open_parquet_partitions(files, columns)
-    if columns.labels is not None:
-        raise TableError(files[0], [f"has no column {columns.labels!r}"], "Give labels in a separate file.")
+        return with_wanted_labels(_open_parquet_partitions(files, columns), columns)
+    if columns.label_column is not None:
+        raise TableError(files[0], [f"has no column {columns.label_column!r}"], "Give labels in a separate file.")
     open_one = ZarrRows if kinds[0] == ".zarr" else _open_matrix_partitions
-    return Table(cast(Rows, JoinedRows(run_all([partial(open_one, file) for file in files], _N_OPENERS))))
+    rows = JoinedRows(run_all([partial(open_one, file) for file in files], _N_OPENERS))
+    return with_wanted_labels(Table(_as_rows(rows)), columns)
 
 
 def _open_matrix_partitions(file: str) -> RowSource:
@@ -107,30 +107,30 @@ def _open_matrix_partitions(file: str) -> RowSource:
 
 
 def _open_parquet_partitions(files: list[str], columns: Columns) -> Table:
-    choice = choose_columns(ParquetSource(files[0]), columns)
+    found = resolve_columns(ParquetSource(files[0]), columns)
 
     def open_one(file: str) -> RowSource:
-        _require_same(file, choose_columns(ParquetSource(file), columns), files[0], choice)
-        return ParquetRows(file, choice.features)
+        _require_same(file, resolve_columns(ParquetSource(file), columns), files[0], found)
+        return ParquetRows(file, found.features)
 
     parts = run_all([partial(open_one, file) for file in files], _N_OPENERS)
     return Table(
-        cast(Rows, JoinedRows(parts)),
-        None if choice.labels is None else _read_labels(files, choice.labels),
-        feature_names=None if choice.is_vectors else choice.features,
-        vectors=choice.features[0] if choice.is_vectors else None,
-        label_column=choice.labels,
+        _as_rows(JoinedRows(parts)),
+        None if found.labels is None else _read_labels(files, found.labels),
+        feature_names=found.feature_names,
+        vectors=found.vectors,
+        label_column=found.labels,
     )
 
 
-def _require_same(file: str, choice: Choice, first_file: str, first: Choice) -> None:
+def _require_same(file: str, own: ResolvedColumns, first_file: str, first: ResolvedColumns) -> None:
     """Refuse a file whose columns are not those of the first one."""
-    missing = [repr(name) for name in first.features if name not in choice.features]
-    further = [repr(name) for name in choice.features if name not in first.features]
+    missing = [repr(name) for name in first.features if name not in own.features]
+    further = [repr(name) for name in own.features if name not in first.features]
     problems = [f"lacks the columns {shortened(missing)}, which {first_file!r} has"] if missing else []
     problems += [f"has the columns {shortened(further)}, which {first_file!r} does not have"] if further else []
-    if choice.labels != first.labels:
-        problems.append(f"has its labels in {choice.labels!r}, and {first_file!r} in {first.labels!r}")
+    if own.labels != first.labels:
+        problems.append(f"has its labels in {own.labels!r}, and {first_file!r} in {first.labels!r}")
     if problems:
         raise TableError(file, problems, "All files of a source need the same columns.")
 

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from ..._common.warn import warn_caller
 from .cells import as_ids, as_labels, as_metadata, as_references, labels_from_text, typed_cells
-from .columns import Cells, Choice, Columns, Rows, Source, choose_columns
+from .columns import Cells, Columns, ResolvedColumns, Rows, Source, resolve_columns
 from .errors import ColumnWarning, TableError
 from .numbers import check_numbers, identifier_columns, read_raw
 from .text import TextSource
@@ -43,7 +43,7 @@ class Table:
     metadata : one dictionary per row
     feature_names : the columns that X was made of, if each is one feature
     vectors : the one column or array that X was read from otherwise
-    label_column : the column or array that y was read from
+    label_column : the column, array or file that y was read from
     decimal : what came before the decimals of numbers in text
     """
 
@@ -71,28 +71,38 @@ def read_table(path: str | os.PathLike[str], columns: Columns | None = None) -> 
     """
     path, columns = check_readable(path), columns or Columns()
     source = _opened(path, columns)
-    choice = choose_columns(source, columns)
-    X, cells = _read(source, choice, columns, choice.others)
-    y = None if choice.labels is None else _labels(source, cells[choice.labels])
+    found = resolve_columns(source, columns)
+    X, cells = _read(source, found, columns, found.others)
+    y = None if found.labels is None else _labels(source, cells[found.labels])
     typed = {name: _typed(source, values) for name, values in cells.items()}
-    return Table(
+    table = Table(
         X,
         y,
-        ids=None if choice.ids is None else as_ids(typed[choice.ids], choice.ids),
-        references=None if choice.references is None else as_references(cells[choice.references], choice.references),
-        metadata=_metadata(path, typed, choice, X.shape[0]) if columns.others == "metadata" else None,
-        feature_names=choice.features if source.has_names and not choice.is_vectors else None,
-        vectors=choice.features[0] if choice.is_vectors and source.kinds else None,
-        label_column=choice.labels,
+        ids=None if found.ids is None else as_ids(typed[found.ids], found.ids),
+        references=None if found.references is None else as_references(cells[found.references], found.references),
+        metadata=_metadata(path, typed, found, X.shape[0]) if columns.others == "metadata" else None,
+        feature_names=found.feature_names,
+        vectors=found.vectors,
+        label_column=found.labels,
         decimal=source.decimal if isinstance(source, TextSource) else ".",
     )
+    return with_wanted_labels(table, columns)
 
 
 def read_vectors(path: str | os.PathLike[str], columns: Columns | None = None) -> Rows:
     """Read only the rows of a file, as :func:`read_table` would."""
     path, columns = check_readable(path), columns or Columns()
     source = _opened(path, columns)
-    return _read(source, choose_columns(source, columns), columns, ())[0]
+    return _read(source, resolve_columns(source, columns), columns, ())[0]
+
+
+def with_wanted_labels(table: Table, columns: Columns) -> Table:
+    """Return a table with the labels of the separate file that the columns name, or without any if these say so."""
+    if columns.ignore_labels:
+        return replace(table, y=None, label_column=None)
+    if columns.label_file is None:
+        return table
+    return replace(table, y=read_labels(columns.label_file), label_column=str(columns.label_file))
 
 
 def read_labels(path: str | os.PathLike[str]) -> np.ndarray:
@@ -132,21 +142,23 @@ def check_readable(path: str | os.PathLike[str]) -> Path:
 
 def _opened(path: Path, columns: Columns) -> Source:
     opener = _SOURCES[path.suffix.lower()]
-    return TextSource(path, columns.decimal) if opener is TextSource else opener(path)
+    return TextSource(path, columns.decimal or ".") if opener is TextSource else opener(path)
 
 
-def _read(source: Source, choice: Choice, columns: Columns, others: Sequence[str]) -> tuple[Rows, Mapping[str, Cells]]:
-    if columns.raw and not choice.is_vectors:
-        return read_raw(source, choice, columns, others)
+def _read(
+    source: Source, found: ResolvedColumns, columns: Columns, others: Sequence[str]
+) -> tuple[Rows, Mapping[str, Cells]]:
+    if columns.raw and not found.is_vectors:
+        return read_raw(source, found.features, columns, others)
     if isinstance(source, ArraySource):
-        source.require_entry_per_row(_named(choice) if others else (), choice.features[0])
+        source.require_entry_per_row(found.named if others else (), found.features[0])
     try:
-        X, cells = source.read(choice.features, others, allow_missing=columns.allow_missing)
+        X, cells = source.read(found.features, others, allow_missing=columns.allow_missing)
     except TableError as error:
         if isinstance(source, TextSource) and error.causes and columns.features is not None:
-            raise source.refusal(choice.features, allow_missing=columns.allow_missing, for_model=True) from error
+            raise source.refusal(found.features, allow_missing=columns.allow_missing, for_model=True) from error
         raise
-    names = choice.features if not choice.is_vectors else None
+    names = found.features if not found.is_vectors else None
     X = check_numbers(X, names, source, allow_missing=columns.allow_missing)
     if columns.features is None and names is not None:
         warn_of_identifiers(X, names, source)
@@ -159,10 +171,6 @@ def _labels(source: Source, cells: Cells) -> np.ndarray:
 
 def _typed(source: Source, cells: Cells) -> Cells:
     return typed_cells(list(cells), decimal=source.decimal) if isinstance(source, TextSource) else cells
-
-
-def _named(choice: Choice) -> tuple[str, ...]:
-    return tuple(name for name in (choice.labels, choice.ids, choice.references) if name is not None)
 
 
 def warn_of_identifiers(X: Rows, names: Sequence[str], source: Source) -> None:
@@ -181,9 +189,9 @@ def warn_of_identifiers(X: Rows, names: Sequence[str], source: Source) -> None:
         )
 
 
-def _metadata(path: Path, cells: Mapping[str, Cells], choice: Choice, n_rows: int) -> list[dict[str, Any]]:
+def _metadata(path: Path, cells: Mapping[str, Cells], found: ResolvedColumns, n_rows: int) -> list[dict[str, Any]]:
     columns, problems, unfit = {}, [], []
-    for name in choice.metadata:
+    for name in found.metadata:
         if name not in cells:  # an array of another length, which was left out with a warning
             continue
         try:

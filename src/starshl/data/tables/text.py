@@ -13,8 +13,7 @@ from typing import TextIO, TypeAlias
 
 import numpy as np
 
-from ..._common.validation import check_choice
-from .cells import DECIMALS, is_missing_mark, is_number, is_number_with_comma, number_text
+from .cells import is_missing_mark, is_number, is_number_with_comma, number_text
 from .columns import Kind
 from .errors import MAX_SHOWN, Cause, TableError
 
@@ -140,7 +139,7 @@ class TextSource:
 
     def __init__(self, path: Path, decimal: str = ".") -> None:
         self.path = path
-        self.decimal = check_choice(decimal, "decimal", DECIMALS)
+        self.decimal = decimal
         first, second = self._first_lines()
         self._separator = "\t" if path.suffix.lower() == ".tsv" else _separator_of(first, decimal)
         cells, below = (_split(line, self._separator) for line in (first, second))
