@@ -77,6 +77,12 @@ def test_options_that_a_search_within_a_radius_would_ignore_are_refused(ask, opt
         assert (answer.status_code, f"{next(iter(option))} says how" in answer.text) == (422, True), answer.text
 
 
+@pytest.mark.parametrize("option", [{"reject": 0}, {"by_scores": True}])
+def test_options_that_need_a_vector_are_refused_for_stored_items(ask, option):
+    answer = ask("POST", f"{THINGS}/search", json={"items": [1], **option})
+    assert (answer.status_code, f"{next(iter(option))} needs a query with a vector: " in answer.text) == (422, True)
+
+
 def test_options_that_a_search_within_a_radius_obeys_are_taken(ask, rows):
     body = {"vectors": rows[:1].tolist(), "radius": 6, "k": 3, "rescore": False, "explain": True, "metric": "cosine"}
     (found,) = ask("POST", f"{THINGS}/search", json=body).json()["results"]

@@ -30,7 +30,7 @@ from .answers import Explanation, Found, Hit, Item
 from .changes import Samples, declare, put_items, replace_model, set_item_labels
 from .duplicates import duplicates_of
 from .embedding import embedder_file, item_meta, load_embedder, unknown_texts_note
-from .explanation import explain_hits, explained
+from .explanation import explain_hits, explained, id_of
 from .export import write_rows
 from .fields import Value, check_fields, fields_text
 from .filters import count_labels, count_values, kind_of_labels, labels_by_id, passing_ids, unknown_labels_note
@@ -39,7 +39,7 @@ from .items import Row, item_of, metadata_of
 from .journal import check_entry, check_receipt, find_receipt, read_entries
 from .options import FilterKeywords, Filters, Metric, SearchKeywords, SearchOptions, check_keywords, takes_keywords
 from .previews import Preview, delete_previews, find_preview
-from .search import Queries, find_items, id_of, novelty_of, rejecting
+from .search import Queries, find_items, novelty_of, rejecting
 from .session import DATABASE, Session
 from .store import Store
 from .vectors import create_vectors

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, fields, is_dataclass, replace
+from numbers import Integral
 from typing import Any, cast
 
 import numpy as np
@@ -117,6 +118,18 @@ def _explained_hits(state: State, store: Store, X: SamplesLike, hits: list[Hit],
         return hits
     reasons = explain_hits(state, store, X, [hit.id for hit in hits], metric)
     return [replace(hit, explanation=why) for hit, why in zip(hits, reasons, strict=True)]
+
+
+def id_of(hit: Hit | int) -> int:
+    """Return the id of a hit, or the id itself."""
+    if isinstance(hit, Hit):
+        return hit.id
+    if not isinstance(hit, Integral):
+        raise TypeError(
+            f"hits holds a {type(hit).__name__}; it must hold hits or ids of one query. search returns one list per "
+            "query: pass one of them, such as search(X[:1])[0]."
+        )
+    return int(hit)
 
 
 def explain_hits(state: State, store: Store, X: SamplesLike, ids: list[int], metric: str) -> list[Explanation]:

@@ -186,7 +186,7 @@ def _check_text(name: str, value: str) -> None:
 def _check_radius(value: object, name: str) -> float:
     """Return a radius as int or float: which of them is allowed depends on the codes."""
     number = check_number(value, name, low=0)
-    return int(number) if isinstance(value, Integral) else number
+    return int(value) if isinstance(value, Integral) else number
 
 
 #: What each option may be, besides None, which leaves the choice to the collection.
@@ -207,7 +207,7 @@ _CHECKS: Mapping[str, Callable[[object, str], Any]] = {
 class SearchOptions:
     """How to search, and among which items; what would have no effect is refused.
 
-    Equal options can be searched with together. :meth:`of` makes them from what users give.
+    :meth:`of` reads what users give. A service searches for all requests with equal options together.
 
     Parameters
     ----------
@@ -227,13 +227,14 @@ class SearchOptions:
         Items to rescore per result; more find more of the nearest vectors. None is 10, or 200 for codes of up to 16
         bits, which many items share.
     metric : {"euclidean", "cosine"}, default=None
-        The distance that rescoring compares; "cosine" is 1 minus the cosine. None is "euclidean".
+        The distance that rescoring compares and explanations state; "cosine" is 1 minus the cosine. None is
+        "euclidean".
     class_first : int, default=None
         Rescoring puts this many items of the query's class before all others. None is the setting of the
         :class:`starshl.HybridHasher`, 10 by default; 0 compares vectors regardless of class.
     reject : float, default=None
-        Answer "none of these", an empty list, where :meth:`starshl.Collection.novelty` is at least 1 - reject; needs X.
-        About this share of the queries that are like the training rows is rejected, too.
+        Answer "none of these", no hits, where :meth:`starshl.Collection.novelty` is at least 1 - reject; needs X. About
+        this share of the queries that are like the training rows is rejected, too.
     explain : bool, default=False
         Say why each item matches; stored items are explained by their kept vectors.
     filters : Filters

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
@@ -196,18 +195,6 @@ def _class_first(order: np.ndarray, differs: np.ndarray, n_first: int) -> np.nda
     first = np.zeros(len(order), np.bool_)
     first[np.flatnonzero(~differs[order])[:n_first]] = True
     return np.concatenate([order[first], order[~first]])
-
-
-def id_of(hit: Hit | int) -> int:
-    """Return the id of a hit, or the id itself."""
-    if isinstance(hit, Hit):
-        return hit.id
-    if not isinstance(hit, Integral):
-        raise TypeError(
-            f"hits holds a {type(hit).__name__}; it must hold hits or ids of one query. search returns one list per "
-            "query: pass one of them, such as search(X[:1])[0]."
-        )
-    return int(hit)
 
 
 @dataclass(frozen=True, slots=True)

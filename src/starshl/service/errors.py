@@ -5,7 +5,10 @@ from __future__ import annotations
 from ..exceptions import InputError, InputWarning
 
 #: Parameters and methods of the library, and what clients of the service call them.
-HTTP_NAMES = {"declare_fields": "PUT .../fields, or declare_fields of the client"}
+HTTP_NAMES = {
+    "declare_fields": "PUT .../fields, or declare_fields of the client",
+    "X": "a query with a vector",
+}
 
 
 class ServiceError(Exception):

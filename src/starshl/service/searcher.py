@@ -27,7 +27,7 @@ from ..hashers.base import BaseHasher
 from ..hashers.prepared import holds_clusters, inner_hasher
 from .batching import Batcher, chain_future, map_future
 from .encoding import Encoded, can_predict, check_predicts, check_vectors, n_columns, predictions
-from .errors import BusyError
+from .errors import BusyError, worded
 from .lock import ReadersWriterLock
 from .requests import NewItems, Observer, Silent, WriteKey, present_items, unknown_ids
 from .writes import Writer
@@ -244,8 +244,7 @@ class Searcher:
             names = sorted({*filters.fields} - {*collection.fields})
             n_items, labels = len(collection), collection.unknown_labels_note(filters)
         notes = [] if labels is None else [labels]
-        over_http = {"declare_fields": "PUT .../fields, or declare_fields of the client"}
-        return [*notes, slow_filter_warning(names, n_items).worded(over_http)] if names else notes
+        return [*notes, worded(slow_filter_warning(names, n_items))] if names else notes
 
     def add(self, items: NewItems, key: WriteKey | None = None) -> Future[Written]:
         """Store new items."""
