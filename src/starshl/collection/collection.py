@@ -44,365 +44,8 @@ from .session import DATABASE, Session
 from .store import Store
 from .vectors import create_vectors
 
-# An open collection: the folder, and what can be said about it.
 
-
-class OpenCollection:
-    """A collection that is open until it is closed."""
-
-    def __init__(
-        self,
-        folder: str | os.PathLike[str],
-        *,
-        read_only: bool = False,
-        kernels: Kernels = None,
-        steps: Sequence[Any] | None = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.folder = Path(folder)
-        self.read_only = read_only
-        self.n_jobs = n_jobs
-        self._steps = steps
-        self._embedder: tuple[str, Embedder] | None = None
-        self._session = Session(self.folder, read_only=read_only, kernels=kernels, n_jobs=n_jobs)
-
-    @property
-    def hasher(self) -> BaseHasher:
-        """The fitted hasher of this collection."""
-        with self._session.reading() as (state, _):
-            return state.hasher
-
-    @property
-    def n_bits(self) -> int:
-        """The length of the codes."""
-        with self._session.reading() as (state, _):
-            return state.index.n_bits
-
-    @property
-    def vector_dtype(self) -> str | None:
-        """How vectors are kept: "float16", "int8", or None if they are not."""
-        with self._session.reading() as (state, _):
-            return None if state.vectors is None else state.vectors.layout.vector_dtype
-
-    @property
-    def space_id(self) -> str | None:
-        """The identity of the space of the codes, None if it is unknown; codes of other spaces are refused."""
-        with self._session.reading() as (state, _):
-            return state.hasher.space_id_
-
-    @property
-    def model_digest(self) -> str:
-        """A digest of the hasher's model file; items remember that of the model that encoded them."""
-        with self._session.reading() as (state, _):
-            return digest_of_model(state.model)
-
-    @property
-    def version(self) -> int:
-        """The number of changes that were ever stored."""
-        with self._session.reading() as (state, _):
-            return state.generation
-
-    @property
-    def fields(self) -> dict[str, str]:
-        """The declared metadata fields and their types: "int", "float", "str" or "bool"."""
-        with self._session.reading() as (_, store):
-            return store.fields()
-
-    @property
-    def label_kind(self) -> str | None:
-        """What labels must be: "text", "numbers" or "booleans"; None as long as there are none to compare with."""
-        with self._session.reading() as (state, store):
-            return kind_of_labels(state.hasher, store)
-
-    @cached_property
-    def kind(self) -> str:
-        """What items are: "pictures", "texts" or "vectors"."""
-        with self._session.reading() as (_, store):
-            return store.text_meta("kind")
-
-    @cached_property
-    def title(self) -> str | None:
-        """The metadata field that says what an item is, None if none was named."""
-        with self._session.reading() as (_, store):
-            return store.text_meta("title_field") or None
-
-    def kept_features(self) -> tuple[str, ...]:
-        """Return the columns of the hasher's table that items have as metadata, too, as the first item shows."""
-        with self._session.reading() as (state, store):
-            names = getattr(state.hasher, "feature_names_in_", ())
-            if not len(names) or not len(state.index):
-                return ()
-            first = metadata_of(store.rows([int(state.index.ids.min())])[0])
-            return tuple(str(name) for name in names if str(name) in first)
-
-    def title_of(self, item: Item | Hit) -> str:
-        """Return what to call an item: its title, the last part of its reference, or its number."""
-        found = item.metadata.get(self.title or "")
-        if found is not None:
-            return str(found)
-        name = (item.reference or "").rstrip("/").rpartition("/")[2]
-        return name or f"Item {item.id}"
-
-    @property
-    def embedder(self) -> Embedder | None:
-        """What makes vectors from raw pictures or texts, None if the collection only knows vectors.
-
-        It is loaded when it is first needed: a collection whose embedder needs a library that is not installed can
-        still be searched by vector.
-        """
-        with self._session.reading() as (_, store):
-            name = embedder_file(store)
-        if name is None:
-            return None
-        if self._embedder is None or self._embedder[0] != name:
-            self._embedder = name, load_embedder(self.folder, name, self._steps)
-        return self._embedder[1]
-
-    def embed(self, raw: Any, *, warn_unknown: bool = True) -> np.ndarray:
-        """Return the vectors of raw pictures (paths, bytes or arrays) or texts, one row per item, to search or add.
-
-        Parameters
-        ----------
-        raw : list of pictures or texts
-            What :attr:`kind` says.
-        warn_unknown : bool, default=True
-            Warn of texts without any known word, whose vectors are zeros.
-        """
-        embedder = self.embedder
-        if embedder is None:
-            raise ValueError(
-                "This collection has no embedder: it takes vectors, not pictures or texts. Make a collection with an "
-                "embedder: Collection.create(..., embedder=...)."
-            )
-        vectors = embedder.transform(raw)
-        note = unknown_texts_note(raw, vectors) if warn_unknown and embedder.kind == "texts" else None
-        if note is not None:
-            warn_caller(note)
-        return vectors
-
-    def __repr__(self) -> str:
-        name = f"{type(self).__name__}({str(self.folder)!r}"
-        if not self._session.is_open:
-            return f"{name}, closed)"
-        with self._session.reading() as (state, _):
-            method = type(inner_hasher(state.hasher)).__name__
-            return f"{name}, {counted(len(state.index), 'item')}, {counted(state.index.n_bits, 'bit')} of {method})"
-
-    def __len__(self) -> int:
-        with self._session.reading() as (state, _):
-            return len(state.index)
-
-    @property
-    def ids(self) -> np.ndarray:
-        """All ids, ascending."""
-        with self._session.reading() as (state, _):
-            return np.sort(state.index.ids)
-
-    @property
-    def vectors_state(self) -> tuple[str, int, int]:
-        """What changes whenever kept vectors do: the name of their file, how many were written, and how many remain."""
-        with self._session.reading() as (state, store):
-            n_written = 0 if state.vectors is None else store.meta("n_records")
-            return state.vector_file_name, n_written, len(state.index)
-
-    def label_counts(self) -> dict[str | int | bool, int]:
-        """Return how many items have each label, the most frequent first; unlabeled items are not counted."""
-        with self._session.reading() as (state, store):
-            return count_labels(state, store)
-
-    def unknown_labels_note(self, filters: Filters) -> str | None:
-        """Say which of the wanted labels no item has, and which there are; None if all are known, or there are none."""
-        with self._session.reading() as (state, store):
-            return unknown_labels_note(state, store, filters.labels or ())
-
-    def labels(self) -> dict[int, str | int | bool]:
-        """Return the labels of all items that have one, by ascending id."""
-        with self._session.reading() as (state, store):
-            return labels_by_id(state, store)
-
-    def value_counts(self, field: str) -> dict[Value, int]:
-        """Return how many items have each value of a declared field, the most frequent first."""
-        with self._session.reading() as (state, store):
-            return count_values(state, store, field)
-
-    def find(
-        self, where: Mapping[str, Any] | None = None, *, among: ArrayLike | None = None, labels: LabelsLike = None
-    ) -> np.ndarray:
-        """Return the ids of the items that pass filters, ascending; the filters are those of :meth:`search`."""
-        return self.passing(Filters.of(where, among, labels))
-
-    def passing(self, filters: Filters) -> np.ndarray:
-        """Return the ids of the items that pass filters, ascending; :meth:`find` makes the filters, too."""
-        with self._session.reading() as (state, store):
-            return passing_ids(state, store, filters)
-
-    def close(self) -> None:
-        """Close the files; another process may write from then on."""
-        self._session.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-# An open collection that answers questions: searches, and what they find, explained.
-
-
-class SearchableCollection(OpenCollection):
-    """The questions that a collection answers; :class:`Collection` adds changes."""
-
-    @takes_keywords(SearchKeywords)
-    def search(
-        self,
-        X: SamplesLike | None = None,
-        k: int = 10,
-        *,
-        items: ArrayLike | None = None,
-        **options: Unpack[SearchKeywords],
-    ) -> list[Found]:
-        """Return the k nearest items of each query, by distance and then by id.
-
-        Each :class:`starshl.collection.Found` is a sequence of hits.
-
-        Parameters
-        ----------
-        X : samples for the hasher, default=None
-        k : int, default=10
-            If fewer items are stored, or pass the filters, all of them are returned.
-        items : array of int, default=None
-            Ids of stored items to search for, instead of X; an item is its own nearest neighbor.
-        """
-        return self.answer(SearchOptions.of(k, **options), X, items=items)
-
-    @takes_keywords(FilterKeywords)
-    def search_radius(
-        self,
-        X: SamplesLike | None = None,
-        radius: float = 0,
-        *,
-        items: ArrayLike | None = None,
-        **filters: Unpack[FilterKeywords],
-    ) -> list[Found]:
-        """Return all items within ``radius`` of each query, by distance and then by id.
-
-        Kept vectors are not used, so there are no options about them.
-
-        Parameters
-        ----------
-        X : samples for the hasher, default=None
-        radius : int or float, default=0
-            A Hamming distance or, for a :class:`starshl.HybridHasher`, a distance of its index.
-        items : array of int, default=None
-            Ids of stored items to search for, instead of X.
-        """
-        known = Filters.of(**check_keywords(filters, FilterKeywords))
-        return self.answer(SearchOptions(k=None, radius=radius, filters=known), X, items=items)
-
-    def answer(
-        self, options: SearchOptions, X: SamplesLike | None = None, *, items: ArrayLike | None = None
-    ) -> list[Found]:
-        """Return what each query finds; :meth:`search` and :meth:`search_radius` make the options, too."""
-        options.check_query(X)
-        with self._session.reading() as (state, store):
-            found = find_items(state, store, Queries.of(state, store, X, items, options), options)
-            if options.reject is not None and X is not None:
-                found = rejecting(found, novelty_of(state.hasher, X), options.reject)
-            if options.explain:
-                found = explained(state, store, X, items, found, options.metric or "euclidean")
-        return found
-
-    def find_duplicates(
-        self,
-        X: SamplesLike,
-        *,
-        codes: BinaryCodes | None = None,
-        metadata: Sequence[Mapping[str, Any]] | None = None,
-        references: Iterable[str | None] | None = None,
-        previews: Iterable[bytes | None] | None = None,
-    ) -> list[int | None]:
-        """Return, for items that are not stored yet, the id of a stored one that is the same, or None.
-
-        Labels do not count. Items with previews are the same if their references and previews are, other items if their
-        references, metadata and kept vectors are. If vectors are not kept, codes stand in for them: an answer then
-        means that two items look the same, and items without a reference and metadata are never said to.
-
-        Parameters
-        ----------
-        X : samples for the hasher
-        codes : BinaryCodes, default=None
-            Their codes, if you have them already.
-        metadata, references, previews : as in :meth:`Collection.add`
-        """
-        with self._session.reading() as (state, store):
-            return duplicates_of(state, store, X, codes, metadata, references, previews)
-
-    def novelty(self, X: SamplesLike) -> np.ndarray:
-        """Return how different each query is from the training rows of the hasher, from 0 to 1, shape (n,).
-
-        Near 1, the nearest items are probably not what the query is about. It costs about as much as encoding the
-        queries; :class:`starshl.StarRidge`, :class:`starshl.StarSHL` and :class:`starshl.HybridHasher` have it.
-        """
-        return novelty_of(self.hasher, X)
-
-    def explain(self, X: SamplesLike, hits: Iterable[Hit | int], *, metric: Metric = "euclidean") -> list[Explanation]:
-        """Say why items match a query: one :class:`Explanation` per hit, which prints as a few sentences.
-
-        Parameters
-        ----------
-        X : one sample for the hasher, the query
-        hits : what :meth:`search` has found for it, or ids
-        metric : {"euclidean", "cosine"}, default="euclidean"
-            The distance to state between vectors, if they are kept.
-        """
-        ids = [id_of(hit) for hit in hits]
-        with self._session.reading() as (state, store):
-            return explain_hits(state, store, X, ids, metric)
-
-
-# What a caller stores in addition to the items: receipts and journals, in the transactions of changes.
-
-
-class RecordedCollection(SearchableCollection):
-    """A collection to search, with receipts and journals; :class:`Collection` adds changes of items."""
-
-    def idempotent(self, key: str, text: str) -> AbstractContextManager[None]:
-        """Store a text under a key together with the next change that this thread makes inside the block, or neither.
-
-        If you lost the answer to a change, in a crash or with a connection, ask :meth:`receipt` whether it was stored
-        before you try again. The newest 100,000 receipts are kept.
-        """
-        check_receipt(key, text)
-        return self._session.idempotent(key, text)
-
-    def receipt(self, key: str) -> str | None:
-        """Return the text that a change stored under a key, None if there is no such change."""
-        with self._session.reading() as (_, store):
-            return find_receipt(store, key)
-
-    def journaling(self, journal: str, text: str) -> AbstractContextManager[None]:
-        """Append a text to a journal together with the next change that this thread makes inside the block, or neither.
-
-        A journal keeps all of its entries, in the order of the changes; :meth:`journal` reads them.
-        """
-        check_entry(journal, text)
-        return self._session.journaling(journal, text)
-
-    def note(self, journal: str, text: str) -> None:
-        """Append a text to a journal as a separate change."""
-        with self.journaling(journal, text), self._session.writing() as change:
-            change.change_codes()
-
-    def journal(self, name: str, after: int = 0) -> list[str]:
-        """Return the entries of a journal, the oldest first, without the first ``after`` of them."""
-        with self._session.reading() as (_, store):
-            return read_entries(store, name, after)
-
-
-class Collection(RecordedCollection):
+class Collection:
     """A durable set of items with codes, searched exactly.
 
     A batch is stored completely or not at all, and once a method has returned, its change survives a crash of the
@@ -488,6 +131,106 @@ class Collection(RecordedCollection):
             model, meta["space"] = save_model(draft, hasher, kernels)
             Store.create(draft / DATABASE, model, hasher.n_bits_, meta)
         return cls(folder, kernels=kernels, steps=None if embedder is None else embedder.given_steps, n_jobs=n_jobs)
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        read_only: bool = False,
+        kernels: Kernels = None,
+        steps: Sequence[Any] | None = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.folder = Path(folder)
+        self.read_only = read_only
+        self.n_jobs = n_jobs
+        self._steps = steps
+        self._embedder: tuple[str, Embedder] | None = None
+        self._session = Session(self.folder, read_only=read_only, kernels=kernels, n_jobs=n_jobs)
+
+    def close(self) -> None:
+        """Close the files; another process may write from then on."""
+        self._session.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        name = f"{type(self).__name__}({str(self.folder)!r}"
+        if not self._session.is_open:
+            return f"{name}, closed)"
+        with self._session.reading() as (state, _):
+            method = type(inner_hasher(state.hasher)).__name__
+            return f"{name}, {counted(len(state.index), 'item')}, {counted(state.index.n_bits, 'bit')} of {method})"
+
+    def __len__(self) -> int:
+        with self._session.reading() as (state, _):
+            return len(state.index)
+
+    @property
+    def hasher(self) -> BaseHasher:
+        """The fitted hasher of this collection."""
+        with self._session.reading() as (state, _):
+            return state.hasher
+
+    @property
+    def n_bits(self) -> int:
+        """The length of the codes."""
+        with self._session.reading() as (state, _):
+            return state.index.n_bits
+
+    @property
+    def vector_dtype(self) -> str | None:
+        """How vectors are kept: "float16", "int8", or None if they are not."""
+        with self._session.reading() as (state, _):
+            return None if state.vectors is None else state.vectors.layout.vector_dtype
+
+    @property
+    def space_id(self) -> str | None:
+        """The identity of the space of the codes, None if it is unknown; codes of other spaces are refused."""
+        with self._session.reading() as (state, _):
+            return state.hasher.space_id_
+
+    @property
+    def model_digest(self) -> str:
+        """A digest of the hasher's model file; items remember that of the model that encoded them."""
+        with self._session.reading() as (state, _):
+            return digest_of_model(state.model)
+
+    @property
+    def version(self) -> int:
+        """The number of changes that were ever stored."""
+        with self._session.reading() as (state, _):
+            return state.generation
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The declared metadata fields and their types: "int", "float", "str" or "bool"."""
+        with self._session.reading() as (_, store):
+            return store.fields()
+
+    @property
+    def label_kind(self) -> str | None:
+        """What labels must be: "text", "numbers" or "booleans"; None as long as there are none to compare with."""
+        with self._session.reading() as (state, store):
+            return kind_of_labels(state.hasher, store)
+
+    @cached_property
+    def kind(self) -> str:
+        """What items are: "pictures", "texts" or "vectors"."""
+        with self._session.reading() as (_, store):
+            return store.text_meta("kind")
+
+    @cached_property
+    def title(self) -> str | None:
+        """The metadata field that says what an item is, None if none was named."""
+        with self._session.reading() as (_, store):
+            return store.text_meta("title_field") or None
 
     def add(
         self,
@@ -579,29 +322,6 @@ class Collection(RecordedCollection):
             delete_previews(change.store, ids.tolist())
             change.change_codes(gone=ids)
 
-    def get(self, ids: ArrayLike, *, vectors: bool = False) -> list[Item]:
-        """Return items by id, with their kept vectors if asked for."""
-        wanted = check_ids(ids).tolist()
-        with self._session.reading() as (state, store):
-            rows = store.rows(wanted)
-            kept = state.vectors_of(store, wanted).tolist() if vectors else [None] * len(rows)
-        return [item_of(row, vector) for row, vector in zip(rows, kept, strict=True)]
-
-    def preview(self, item: int) -> Preview | None:
-        """Return the small picture of an item with its media type, None if it has none."""
-        with self._session.reading() as (_, store):
-            return find_preview(store, check_ids([item]).tolist()[0])
-
-    def codes(self, ids: ArrayLike) -> BinaryCodes:
-        """Return the codes of items."""
-        with self._session.reading() as (state, _):
-            return state.index.reconstruct(ids)
-
-    def vectors(self, ids: ArrayLike) -> np.ndarray:
-        """Return the kept vectors of items, as float64 of shape (n_items, n_columns)."""
-        with self._session.reading() as (state, store):
-            return state.vectors_of(store, check_ids(ids).tolist())
-
     def replace_hasher(
         self,
         hasher: BaseHasher,
@@ -640,6 +360,271 @@ class Collection(RecordedCollection):
         """
         declare(self._session, check_fields(fields))
 
+    @takes_keywords(SearchKeywords)
+    def search(
+        self,
+        X: SamplesLike | None = None,
+        k: int = 10,
+        *,
+        items: ArrayLike | None = None,
+        **options: Unpack[SearchKeywords],
+    ) -> list[Found]:
+        """Return the k nearest items of each query, by distance and then by id.
+
+        Each :class:`starshl.collection.Found` is a sequence of hits.
+
+        Parameters
+        ----------
+        X : samples for the hasher, default=None
+        k : int, default=10
+            If fewer items are stored, or pass the filters, all of them are returned.
+        items : array of int, default=None
+            Ids of stored items to search for, instead of X; an item is its own nearest neighbor.
+        """
+        return self.answer(SearchOptions.of(k, **options), X, items=items)
+
+    @takes_keywords(FilterKeywords)
+    def search_radius(
+        self,
+        X: SamplesLike | None = None,
+        radius: float = 0,
+        *,
+        items: ArrayLike | None = None,
+        **filters: Unpack[FilterKeywords],
+    ) -> list[Found]:
+        """Return all items within ``radius`` of each query, by distance and then by id.
+
+        Kept vectors are not used, so there are no options about them.
+
+        Parameters
+        ----------
+        X : samples for the hasher, default=None
+        radius : int or float, default=0
+            A Hamming distance or, for a :class:`starshl.HybridHasher`, a distance of its index.
+        items : array of int, default=None
+            Ids of stored items to search for, instead of X.
+        """
+        known = Filters.of(**check_keywords(filters, FilterKeywords))
+        return self.answer(SearchOptions(k=None, radius=radius, filters=known), X, items=items)
+
+    def answer(
+        self, options: SearchOptions, X: SamplesLike | None = None, *, items: ArrayLike | None = None
+    ) -> list[Found]:
+        """Return what each query finds; :meth:`search` and :meth:`search_radius` make the options, too."""
+        options.check_query(X)
+        with self._session.reading() as (state, store):
+            found = find_items(state, store, Queries.of(state, store, X, items, options), options)
+            if options.reject is not None and X is not None:
+                found = rejecting(found, novelty_of(state.hasher, X), options.reject)
+            if options.explain:
+                found = explained(state, store, X, items, found, options.metric or "euclidean")
+        return found
+
+    def explain(self, X: SamplesLike, hits: Iterable[Hit | int], *, metric: Metric = "euclidean") -> list[Explanation]:
+        """Say why items match a query: one :class:`Explanation` per hit, which prints as a few sentences.
+
+        Parameters
+        ----------
+        X : one sample for the hasher, the query
+        hits : what :meth:`search` has found for it, or ids
+        metric : {"euclidean", "cosine"}, default="euclidean"
+            The distance to state between vectors, if they are kept.
+        """
+        ids = [id_of(hit) for hit in hits]
+        with self._session.reading() as (state, store):
+            return explain_hits(state, store, X, ids, metric)
+
+    def novelty(self, X: SamplesLike) -> np.ndarray:
+        """Return how different each query is from the training rows of the hasher, from 0 to 1, shape (n,).
+
+        Near 1, the nearest items are probably not what the query is about. It costs about as much as encoding the
+        queries; :class:`starshl.StarRidge`, :class:`starshl.StarSHL` and :class:`starshl.HybridHasher` have it.
+        """
+        return novelty_of(self.hasher, X)
+
+    def find(
+        self, where: Mapping[str, Any] | None = None, *, among: ArrayLike | None = None, labels: LabelsLike = None
+    ) -> np.ndarray:
+        """Return the ids of the items that pass filters, ascending; the filters are those of :meth:`search`."""
+        return self.passing(Filters.of(where, among, labels))
+
+    def passing(self, filters: Filters) -> np.ndarray:
+        """Return the ids of the items that pass filters, ascending; :meth:`find` makes the filters, too."""
+        with self._session.reading() as (state, store):
+            return passing_ids(state, store, filters)
+
+    def unknown_labels_note(self, filters: Filters) -> str | None:
+        """Say which of the wanted labels no item has, and which there are; None if all are known, or there are none."""
+        with self._session.reading() as (state, store):
+            return unknown_labels_note(state, store, filters.labels or ())
+
+    def find_duplicates(
+        self,
+        X: SamplesLike,
+        *,
+        codes: BinaryCodes | None = None,
+        metadata: Sequence[Mapping[str, Any]] | None = None,
+        references: Iterable[str | None] | None = None,
+        previews: Iterable[bytes | None] | None = None,
+    ) -> list[int | None]:
+        """Return, for items that are not stored yet, the id of a stored one that is the same, or None.
+
+        Labels do not count. Items with previews are the same if their references and previews are, other items if their
+        references, metadata and kept vectors are. If vectors are not kept, codes stand in for them: an answer then
+        means that two items look the same, and items without a reference and metadata are never said to.
+
+        Parameters
+        ----------
+        X : samples for the hasher
+        codes : BinaryCodes, default=None
+            Their codes, if you have them already.
+        metadata, references, previews : as in :meth:`Collection.add`
+        """
+        with self._session.reading() as (state, store):
+            return duplicates_of(state, store, X, codes, metadata, references, previews)
+
+    @property
+    def ids(self) -> np.ndarray:
+        """All ids, ascending."""
+        with self._session.reading() as (state, _):
+            return np.sort(state.index.ids)
+
+    def get(self, ids: ArrayLike, *, vectors: bool = False) -> list[Item]:
+        """Return items by id, with their kept vectors if asked for."""
+        wanted = check_ids(ids).tolist()
+        with self._session.reading() as (state, store):
+            rows = store.rows(wanted)
+            kept = state.vectors_of(store, wanted).tolist() if vectors else [None] * len(rows)
+        return [item_of(row, vector) for row, vector in zip(rows, kept, strict=True)]
+
+    def title_of(self, item: Item | Hit) -> str:
+        """Return what to call an item: its title, the last part of its reference, or its number."""
+        found = item.metadata.get(self.title or "")
+        if found is not None:
+            return str(found)
+        name = (item.reference or "").rstrip("/").rpartition("/")[2]
+        return name or f"Item {item.id}"
+
+    def codes(self, ids: ArrayLike) -> BinaryCodes:
+        """Return the codes of items."""
+        with self._session.reading() as (state, _):
+            return state.index.reconstruct(ids)
+
+    def vectors(self, ids: ArrayLike) -> np.ndarray:
+        """Return the kept vectors of items, as float64 of shape (n_items, n_columns)."""
+        with self._session.reading() as (state, store):
+            return state.vectors_of(store, check_ids(ids).tolist())
+
+    def preview(self, item: int) -> Preview | None:
+        """Return the small picture of an item with its media type, None if it has none."""
+        with self._session.reading() as (_, store):
+            return find_preview(store, check_ids([item]).tolist()[0])
+
+    def labels(self) -> dict[int, str | int | bool]:
+        """Return the labels of all items that have one, by ascending id."""
+        with self._session.reading() as (state, store):
+            return labels_by_id(state, store)
+
+    def label_counts(self) -> dict[str | int | bool, int]:
+        """Return how many items have each label, the most frequent first; unlabeled items are not counted."""
+        with self._session.reading() as (state, store):
+            return count_labels(state, store)
+
+    def value_counts(self, field: str) -> dict[Value, int]:
+        """Return how many items have each value of a declared field, the most frequent first."""
+        with self._session.reading() as (state, store):
+            return count_values(state, store, field)
+
+    def rows(self) -> list[Row]:
+        """Return every stored row by id, from one unchanging state."""
+        with self._session.reading() as (_, store):
+            return list(store.all_rows())
+
+    def kept_features(self) -> tuple[str, ...]:
+        """Return the columns of the hasher's table that items have as metadata, too, as the first item shows."""
+        with self._session.reading() as (state, store):
+            names = getattr(state.hasher, "feature_names_in_", ())
+            if not len(names) or not len(state.index):
+                return ()
+            first = metadata_of(store.rows([int(state.index.ids.min())])[0])
+            return tuple(str(name) for name in names if str(name) in first)
+
+    @property
+    def vectors_state(self) -> tuple[str, int, int]:
+        """What changes whenever kept vectors do: the name of their file, how many were written, and how many remain."""
+        with self._session.reading() as (state, store):
+            n_written = 0 if state.vectors is None else store.meta("n_records")
+            return state.vector_file_name, n_written, len(state.index)
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """What makes vectors from raw pictures or texts, None if the collection only knows vectors.
+
+        It is loaded when it is first needed: a collection whose embedder needs a library that is not installed can
+        still be searched by vector.
+        """
+        with self._session.reading() as (_, store):
+            name = embedder_file(store)
+        if name is None:
+            return None
+        if self._embedder is None or self._embedder[0] != name:
+            self._embedder = name, load_embedder(self.folder, name, self._steps)
+        return self._embedder[1]
+
+    def embed(self, raw: Any, *, warn_unknown: bool = True) -> np.ndarray:
+        """Return the vectors of raw pictures (paths, bytes or arrays) or texts, one row per item, to search or add.
+
+        Parameters
+        ----------
+        raw : list of pictures or texts
+            What :attr:`kind` says.
+        warn_unknown : bool, default=True
+            Warn of texts without any known word, whose vectors are zeros.
+        """
+        embedder = self.embedder
+        if embedder is None:
+            raise ValueError(
+                "This collection has no embedder: it takes vectors, not pictures or texts. Make a collection with an "
+                "embedder: Collection.create(..., embedder=...)."
+            )
+        vectors = embedder.transform(raw)
+        note = unknown_texts_note(raw, vectors) if warn_unknown and embedder.kind == "texts" else None
+        if note is not None:
+            warn_caller(note)
+        return vectors
+
+    def idempotent(self, key: str, text: str) -> AbstractContextManager[None]:
+        """Store a text under a key together with the next change that this thread makes inside the block, or neither.
+
+        If you lost the answer to a change, in a crash or with a connection, ask :meth:`receipt` whether it was stored
+        before you try again. The newest 100,000 receipts are kept.
+        """
+        check_receipt(key, text)
+        return self._session.idempotent(key, text)
+
+    def receipt(self, key: str) -> str | None:
+        """Return the text that a change stored under a key, None if there is no such change."""
+        with self._session.reading() as (_, store):
+            return find_receipt(store, key)
+
+    def journaling(self, journal: str, text: str) -> AbstractContextManager[None]:
+        """Append a text to a journal together with the next change that this thread makes inside the block, or neither.
+
+        A journal keeps all of its entries, in the order of the changes; :meth:`journal` reads them.
+        """
+        check_entry(journal, text)
+        return self._session.journaling(journal, text)
+
+    def note(self, journal: str, text: str) -> None:
+        """Append a text to a journal as a separate change."""
+        with self.journaling(journal, text), self._session.writing() as change:
+            change.change_codes()
+
+    def journal(self, name: str, after: int = 0) -> list[str]:
+        """Return the entries of a journal, the oldest first, without the first ``after`` of them."""
+        with self._session.reading() as (_, store):
+            return read_entries(store, name, after)
+
     def compact(self) -> None:
         """Give the space of removed items back to the file system."""
         self._session.compact()
@@ -647,11 +632,6 @@ class Collection(RecordedCollection):
     def verify(self) -> int:
         """Examine every page and every item; return the number of items or say what is damaged."""
         return self._session.verify()
-
-    def rows(self) -> list[Row]:
-        """Return every stored row by id, from one unchanging state."""
-        with self._session.reading() as (_, store):
-            return list(store.all_rows())
 
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write all items to a file ending in .parquet or .jsonl; return how many there are."""

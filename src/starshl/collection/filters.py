@@ -87,7 +87,7 @@ def kind_of_labels(hasher: BaseHasher, store: Store) -> str | None:
 
 def unknown_labels_note(state: State, store: Store, texts: Sequence[str]) -> str | None:
     """Say which of some labels, as JSON texts, no item has: one of them is usually a typo; None if all are known."""
-    columns = store.chunks.read_column(LABELS, state.memory.columns)
+    columns = store.chunks.read_column(LABELS, state.cache.columns)
     known = sorted({word for column in columns for word in column.words or ()})
     unknown = sorted(set(texts) - set(known))
     if not unknown or not known:
@@ -114,7 +114,7 @@ def _typed(condition: Condition, kind: str) -> Condition:
 
 def _compared(state: State, store: Store, name: str, conditions: Sequence[Condition]) -> np.ndarray:
     """Return which items meet all conditions on one column."""
-    columns = store.chunks.read_column(name, state.memory.columns)
+    columns = store.chunks.read_column(name, state.cache.columns)
     parts = [
         reduce(operator.and_, (column.passing(condition.word, condition.value) for condition in conditions))
         for column in columns
@@ -165,14 +165,14 @@ def _path(field: str) -> str:
 
 def _check_rows(state: State, store: Store) -> None:
     """Compare rows with their checksums before SQL reads them: all rows once, and then only those that change."""
-    memory, generation = state.memory, state.generation
-    changed = None if memory.rows_checked is None else store.changed_since(memory.rows_checked)
+    cache, generation = state.cache, state.generation
+    changed = None if cache.rows_checked is None else store.changed_since(cache.rows_checked)
     if changed is None:
         for _ in store.all_rows():
             pass
     else:
         store.rows(store.present(changed))
-    memory.rows_checked = generation
+    cache.rows_checked = generation
 
 
 def _check_known(store: Store, names: Sequence[str], declared: Sequence[str]) -> None:
@@ -213,7 +213,7 @@ def count_labels(state: State, store: Store) -> dict[str | int | bool, int]:
 def labels_by_id(state: State, store: Store) -> dict[int, str | int | bool]:
     """Return the labels of all items that have one, by ascending id."""
     ids, known = store.chunks.read_codes()[0].tolist(), {}
-    texts = [text for column in store.chunks.read_column(LABELS, state.memory.columns) for text in column.to_list()]
+    texts = [text for column in store.chunks.read_column(LABELS, state.cache.columns) for text in column.to_list()]
     named: dict[str, str | int | bool] = {str(text): json.loads(str(text)) for text in set(texts) - {None}}
     for item, text in zip(ids, texts, strict=True):
         if text is not None:
@@ -234,7 +234,7 @@ def count_values(state: State, store: Store, field: str) -> dict[Value, int]:
 
 def _counts_of_column(state: State, store: Store, name: str) -> Counter[Value]:
     counts: Counter[Value] = Counter()
-    for column in store.chunks.read_column(name, state.memory.columns):
+    for column in store.chunks.read_column(name, state.cache.columns):
         values = column.values if column.present is None else column.values[column.present]
         found, times = np.unique(values, return_counts=True)
         known = found.tolist() if column.words is None else [column.words[place] for place in found.tolist()]

@@ -22,7 +22,7 @@ from .vectors import VECTOR_DTYPES, RecordLayout, VectorFile
 
 
 @dataclass(slots=True)
-class Memory:
+class FilterCache:
     """What later filters need not read again: chunks of columns, and the last change up to which rows were checked."""
 
     columns: ColumnCache
@@ -34,7 +34,7 @@ class State:
     """One state: its number, the hasher by name and as an object, the codes, and the file of vectors if it keeps them.
 
     Threads search it while others make the next one. ``n_at_choice`` is how many items there were when the kind of
-    index was chosen. ``memory`` is shared with the states that follow.
+    index was chosen. ``cache`` is shared with the states that follow.
     """
 
     generation: int
@@ -43,7 +43,7 @@ class State:
     index: MemoryIndex
     n_at_choice: int
     vectors: VectorFile | None
-    memory: Memory
+    cache: FilterCache
 
     @classmethod
     def read(cls, store: Store, folder: Path, kernels: Kernels, n_jobs: int | None) -> Self:
@@ -59,7 +59,7 @@ class State:
         vectors = _vector_file(store, folder)
         ids, codes = _from_chunks(store, n_bits)
         index = make_index(codes, ids, hasher=hasher, n_jobs=n_jobs)
-        return cls(store.meta("generation"), model, hasher, index, max(len(ids), 1), vectors, Memory({}, None))
+        return cls(store.meta("generation"), model, hasher, index, max(len(ids), 1), vectors, FilterCache({}, None))
 
     def caught_up(self, store: Store) -> Self | None:
         """Return the state that ``store`` sees by reading only what changed, or None if that is not listed."""

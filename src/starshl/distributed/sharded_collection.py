@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from .._common.validation import SamplesLike
 from ..collection.answers import Found
-from ..collection.collection import Collection, SearchableCollection
+from ..collection.collection import Collection
 from ..collection.filters import passing_items
 from ..collection.items import Row
 from ..collection.options import FilterKeywords, Filters, SearchKeywords, SearchOptions, check_keywords
@@ -114,28 +114,24 @@ class Part(NamedTuple):
     products: np.ndarray | None = None
 
 
-def encoded(
-    collection: SearchableCollection, X: SamplesLike | None, items: ArrayLike | None, options: SearchOptions
-) -> Encoded:
+def encoded(collection: Collection, X: SamplesLike | None, items: ArrayLike | None, options: SearchOptions) -> Encoded:
     """Encode rows, or take the codes of items stored here, with vectors and scores if they are to be rescored."""
     with collection._session.reading() as (state, store):
         return Encoded(Queries.of(state, store, X, items, options), rule_of(state.index))
 
 
-def held_here(collection: SearchableCollection, ids: np.ndarray) -> np.ndarray:
+def held_here(collection: Collection, ids: np.ndarray) -> np.ndarray:
     """Return which of the ids are those of items stored here."""
     with collection._session.reading() as (state, _):
         return state.index.holds(ids)
 
 
-def novelty_here(collection: SearchableCollection, X: SamplesLike) -> np.ndarray:
+def novelty_here(collection: Collection, X: SamplesLike) -> np.ndarray:
     """Return how different each query is from the training rows of the hasher, which all collections share."""
     return collection.novelty(X)
 
 
-def part_near(
-    collection: SearchableCollection, codes: Any, scores: np.ndarray | None, n: int, filters: Filters
-) -> Part:
+def part_near(collection: Collection, codes: Any, scores: np.ndarray | None, n: int, filters: Filters) -> Part:
     """Return what can be among the n nearest items of all collections."""
     with collection._session.reading() as (state, store):
         found = candidates_near(state.index, codes, n, passing_items(state, store, filters))
@@ -148,14 +144,14 @@ def part_near(
         return Part(found, products)
 
 
-def part_within(collection: SearchableCollection, codes: Any, radius: Any, filters: Filters) -> Part:
+def part_within(collection: Collection, codes: Any, radius: Any, filters: Filters) -> Part:
     """Return what can be within a radius, and what decides about it."""
     with collection._session.reading() as (state, store):
         return Part(candidates_within(state.index, codes, radius, passing_items(state, store, filters)))
 
 
 def exact_parts(
-    collection: SearchableCollection, vectors: np.ndarray, ids: list[np.ndarray], metric: str
+    collection: Collection, vectors: np.ndarray, ids: list[np.ndarray], metric: str
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return which of the ids of each query are here, and the distances between their vectors and the query's."""
     with collection._session.reading() as (state, store):
@@ -166,7 +162,7 @@ def exact_parts(
         ]
 
 
-def rows_here(collection: SearchableCollection, ids: np.ndarray) -> list[Row]:
+def rows_here(collection: Collection, ids: np.ndarray) -> list[Row]:
     """Return the rows of those items that are here."""
     with collection._session.reading() as (state, store):
         return store.rows(ids[state.index.holds(ids)].tolist())
