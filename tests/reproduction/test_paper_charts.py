@@ -79,7 +79,7 @@ def test_curves_are_averaged_by_radius_with_the_deviation_of_precision(curves_ch
     [line] = curves_chart.series
     assert line.x == pytest.approx((0.3, 0.7, 1.0))
     assert line.y == pytest.approx((0.8, 0.6, 0.1))
-    assert line.spread == pytest.approx((0.02**0.5, 0.02**0.5, 0.0))
+    assert line.deviations == pytest.approx((0.02**0.5, 0.02**0.5, 0.0))
 
 
 def test_the_deviation_of_a_curve_is_an_area_around_it(curves_chart):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..evaluation.reports.document import Section, Table, Text, digits_apart, listed
+from ..evaluation.reports.document import Section, Table, Text, digits_apart, joined
 from ..evaluation.reports.statistics import (
     MIN_RUNS_FOR_INTERVAL,
     Paired,
@@ -126,7 +126,7 @@ def claims_in_short(verdicts: Sequence[Verdict]) -> Section:
     for claim in CLAIMS:
         own = [verdict for verdict in verdicts if verdict.claim == claim.text]
         groups = ((word, [v.dataset for v in own if v.word == word and v.dataset]) for word in _WORDS)
-        verdict = "; ".join(f"{word}: {listed(datasets)}" for word, datasets in groups if datasets)
+        verdict = "; ".join(f"{word}: {joined(datasets)}" for word, datasets in groups if datasets)
         rows.append((claim.text, verdict or NOT_MEASURED, claim.cause))
     columns = ("claim", "verdict", "cause")
     table = Table(
@@ -268,7 +268,7 @@ def _judged_losses(gaps: dict[str, Paired | None], losses: Runs) -> Judged:
     judgments = {method: judged(gap) for method, gap in gaps.items() if gap is not None}
     unclear = [title_of(method) for method, judgment in judgments.items() if judgment == NOT_CLEAR]
     figures = f"loss from P@10 to P@50: {format_means(means_of(losses), FLAT)}"
-    return list(judgments.values()), figures + (f"; not clear: {listed(unclear)}" if unclear else "")
+    return list(judgments.values()), figures + (f"; not clear: {joined(unclear)}" if unclear else "")
 
 
 @if_classes_suffice
@@ -310,7 +310,7 @@ def only_two_useful(protocol: ProtocolResults, n_bits: int, runs: list[int]) -> 
     unclear = [method for method, judgment in zip(values, judgments, strict=True) if judgment == NOT_CLEAR]
     means = means_of({"float": floating} | values)
     figures = f"{format_means(means)}; random order {means_of({'': chance})['']:.3f}"
-    return judgments, figures + (f"; not clear: {listed(map(title_of, unclear))}" if unclear else "")
+    return judgments, figures + (f"; not clear: {joined(map(title_of, unclear))}" if unclear else "")
 
 
 @at_longest((STAR_PAPER, *RIVALS))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from .._common.words import counted
 from ..data.datasets.registry import ENTRIES
-from ..evaluation.reports.document import Block, Section, Table, Text, listed
+from ..evaluation.reports.document import Block, Section, Table, Text, joined
 from ..evaluation.reports.statistics import MIN_RUNS_FOR_INTERVAL
 from .compared_methods import COMPARED_METHODS, title_of
 from .figures import FIGURES, Figure
@@ -59,17 +59,17 @@ class Coverage:
         if len(done_runs) < len(runs):
             words.append(f"{len(done_runs)} of {counted(len(runs), 'run')}")
         if lacking := [n_bits for n_bits in lengths if n_bits is not None and n_bits not in done_lengths]:
-            words.append(f"no codes of {listed(lacking)} bits")
+            words.append(f"no codes of {joined(lacking)} bits")
         lost = [method for method in methods if method not in done_methods]
         if absent := [title_of(method) for method in lost if method not in self.failed]:
-            words.append(f"{listed(absent)} {'was' if len(absent) == 1 else 'were'} not run")
+            words.append(f"{joined(absent)} {'was' if len(absent) == 1 else 'were'} not run")
         if broken := [title_of(method) for method in lost if method in self.failed]:
-            words.append(f"{listed(broken)} failed")
+            words.append(f"{joined(broken)} failed")
         rest = [cell for cell in self._ordered if cell not in self.done and cell[0] in done_methods]
         rest = [cell for cell in rest if cell[2] in done_runs and (cell[1] in done_lengths or cell[1] is None)]
         if rest:
             lacks = {method: sum(cell[0] == method for cell in rest) for method, *_ in rest}
-            singles = listed(f"{n} of {title_of(method)}" for method, n in lacks.items())
+            singles = joined(f"{n} of {title_of(method)}" for method, n in lacks.items())
             words.append(f"single fits missing: {singles}")
         return words
 
@@ -155,7 +155,12 @@ def what_was_run(results: Results) -> Section:
     for protocol in results.protocols:
         coverage = coverage_of(protocol)
         planned = f"{len(coverage.done):,} of {len(coverage.planned):,}" if coverage.planned else "-"
-        sizes = (f"{protocol.n_train:,}", f"{protocol.n_query:,}", str(protocol.n_runs), listed(protocol.lengths))
+        sizes = (
+            f"{protocol.n_train:,}",
+            f"{protocol.n_query:,}",
+            str(protocol.n_runs),
+            joined(protocol.lengths),
+        )
         name = marked_name(protocol.name, protocol.dataset)
         rows.append((name, *sizes, str(len(protocol.methods)), planned, completeness(protocol)))
     columns = ("protocol", "training rows", "queries", "runs", "bits", "methods", "planned fits done", "extent")
@@ -187,13 +192,13 @@ def _record_lines(results: Results) -> list[str]:
     """Say which runs are not counted, and which may not belong together."""
     lines = []
     if results.damaged:
-        lines.append(f"DAMAGED, left out because they cannot be read: {listed(results.damaged)}.")
+        lines.append(f"DAMAGED, left out because they cannot be read: {joined(results.damaged)}.")
     if results.n_replaced:
         n_replaced = counted(results.n_replaced, "run")
         lines.append(f"{n_replaced} not counted: the same method, length and run number was done again later.")
     versions = sorted({value for run_versions in results.versions for name, value in run_versions if name == "starshl"})
     if len(versions) > 1:
-        lines.append(f"MIXED VERSIONS: the runs come from starshl {listed(versions)}.")
+        lines.append(f"MIXED VERSIONS: the runs come from starshl {joined(versions)}.")
     return lines
 
 
@@ -229,7 +234,7 @@ def _settings_table(results: Results) -> Table:
     for key, by_settings in results.settings.items():
         role, note = (COMPARED_METHODS[key].role, COMPARED_METHODS[key].note) if key in COMPARED_METHODS else ("", "")
         for settings, protocols in by_settings.items():
-            where = "all" if len(by_settings) == 1 else listed(protocols)
+            where = "all" if len(by_settings) == 1 else joined(protocols)
             rows.append((title_of(key), key, role, where, settings, note))
     columns = ("method", "key", "kind", "protocols", "settings", "note")
     return Table("Settings other than n_bits and seed", columns, tuple(rows), n_text_columns=6)
@@ -239,9 +244,9 @@ def _rows_table(results: Results) -> Table:
     rows = []
     for protocol in results.protocols:
         keys = [run.key for run in protocol.runs if run.key is not None]
-        scaling = listed(sorted({str(key.settings.get("scaling", "-")) for key in keys}))
+        scaling = joined(sorted({str(key.settings.get("scaling", "-")) for key in keys}))
         digests = sorted({(key.run, key.split_digest[:_DIGEST_LENGTH]) for key in keys})
-        rows.append((protocol.name, scaling, listed(digest for _, digest in digests)))
+        rows.append((protocol.name, scaling, joined(digest for _, digest in digests)))
     caption = f"Scaling of rows, and the first {_DIGEST_LENGTH} digits of the SHA-256 of each run's split"
     return Table(caption, ("protocol", "scaling", "splits by run"), tuple(rows), n_text_columns=3)
 
@@ -251,7 +256,7 @@ def _seeds_table(results: Results) -> Table:
     for protocol in results.protocols:
         for method in protocol.methods:
             seeds = {run.run: run.seed for run in protocol.runs if run.method == method}
-            rows.append((protocol.name, title_of(method), listed(seeds[run] for run in sorted(seeds))))
+            rows.append((protocol.name, title_of(method), joined(seeds[run] for run in sorted(seeds))))
     return Table("Seeds by run", ("protocol", "method", "seeds"), tuple(rows), n_text_columns=3)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ..evaluation.reports.document import Runs, difference, digits_apart, interval, listed, signed
+from ..evaluation.reports.document import Runs, difference, digits_apart, interval, joined, signed
 from ..evaluation.reports.statistics import Paired, means_of, paired, require_paired, shared_runs, summarize
 from .compared_methods import is_star
 from .results import CLASS_MEAN, ProtocolResults
@@ -62,7 +62,7 @@ def _with_interval(gap: Paired) -> str:
     if gap.n == 1:
         return "one run, no interval"
     if gap.low is None:
-        return f"{gap.n} paired runs, too few for an interval: {listed(map(signed, gap.differences))}"
+        return f"{gap.n} paired runs, too few for an interval: {joined(map(signed, gap.differences))}"
     verdict = "clear" if gap.clear else "not clear"
     return f"95% interval {interval(gap)} over {gap.n} paired runs, {verdict}"
 

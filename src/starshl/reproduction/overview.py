@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .._common.words import counted
-from ..evaluation.reports.document import Block, Chart, Links, Section, Series, Table, Text, listed, with_interval
+from ..evaluation.reports.document import (
+    Block,
+    Chart,
+    Links,
+    Section,
+    Series,
+    Table,
+    Text,
+    joined,
+    with_interval,
+)
 from ..evaluation.reports.statistics import Paired, means_of, paired, require_paired, shared_runs, summarize
 from .claims import CLAIMS, RIVALS, STAR_PAPER, against_best_other
 from .compared_methods import hashers_among, title_of
@@ -104,13 +114,13 @@ def _describe_contests(contests: Sequence[Contest]) -> list[str]:
     clear = [_name(contest) for contest in contests if contest.lead.clear and contest.lead.difference > 0]
     not_clear = [_name(contest) for contest in contests if not contest.lead.clear]
     behind = [_name(contest) for contest in contests if contest.lead.clear and contest.lead.difference < 0]
-    lengths = listed(sorted({contest.n_bits for contest in contests}))
+    lengths = joined(sorted({contest.n_bits for contest in contests}))
     line = (
         f"By P@10 at {lengths} bits, *SHL with the paper's settings is clearly ahead of all other methods of the paper "
-        f"on {listed(clear) or 'no data set'}"
+        f"on {joined(clear) or 'no data set'}"
     )
-    line += f"; not clear on {listed(not_clear)}" if not_clear else ""
-    line += f"; behind on {listed(behind)}." if behind else "."
+    line += f"; not clear on {joined(not_clear)}" if not_clear else ""
+    line += f"; behind on {joined(behind)}." if behind else "."
     return [line, *_leads_of_the_largest_class(contests), _best_of_all(contests)]
 
 
@@ -131,11 +141,11 @@ def _best_of_all(contests: Sequence[Contest]) -> str:
         clear = [contest.dataset for contest in contests if contest.best == method and contest.margin.clear]
         parts.append(
             f"{title_of(method)} is first by P@10 on {firsts.count(method)} of {counted(len(contests), 'data set')}, "
-            f"clearly ahead of the second on {listed(clear) or 'none'}"
+            f"clearly ahead of the second on {joined(clear) or 'none'}"
         )
     by_area = [contest.first_by_area for contest in contests if contest.first_by_area]
-    areas = listed(f"{title_of(method)} on {by_area.count(method)}" for method in dict.fromkeys(by_area))
-    line = f"Of all rows, newer methods included, {listed(parts)}."
+    areas = joined(f"{title_of(method)} on {by_area.count(method)}" for method in dict.fromkeys(by_area))
+    line = f"Of all rows, newer methods included, {joined(parts)}."
     line += f" By PR area the first is {areas}." if areas else ""
     if "starridge" in firsts:
         line += " Constants of StarRidge were chosen with these data sets in view (defaults.md says which)."
@@ -145,7 +155,7 @@ def _best_of_all(contests: Sequence[Contest]) -> str:
 def _tables_of_winners(contests: Sequence[Contest]) -> list[Table]:
     """Return one table for the methods of the paper and one for all rows."""
     n_bits, n_runs = ({getattr(contest, name) for contest in contests} for name in ("n_bits", "n_runs"))
-    where = f"at {listed(sorted(n_bits))} bits over {listed(sorted(n_runs))} runs, with 95% intervals of the difference"
+    where = f"at {joined(sorted(n_bits))} bits over {joined(sorted(n_runs))} runs, with 95% intervals of the difference"
     among_paper = tuple(
         (_name(c), f"{c.means[STAR_PAPER]:.3f}", _measured(c, c.rival), with_interval(c.lead)) for c in contests
     )
@@ -201,8 +211,8 @@ def _transduction(results: Results) -> list[str]:
             if gap is not None:
                 parts.append(f"{protocol.dataset} by {decoding} distance {with_interval(gap)}")
                 lengths.add(n_bits)
-    at = f"at {listed(sorted(lengths))} bits"
-    return [f"What transduction adds to the accuracy {at}: {listed(parts)}."] if parts else []
+    at = f"at {joined(sorted(lengths))} bits"
+    return [f"What transduction adds to the accuracy {at}: {joined(parts)}."] if parts else []
 
 
 def _claims_line(verdicts: Sequence[Verdict]) -> str:
@@ -232,5 +242,5 @@ def coverage_section(results: Results, pages: Sequence[tuple[str, str]]) -> Sect
         n_missing += planned - done
     failed = f" {counted(len(results.failures), 'run')} failed." if results.failures else ""
     missing = " The command starshl reproduce does those that are missing." if n_missing else ""
-    line = f"Fits done (one per method, length and run): {listed(parts)}.{failed}{missing}"
+    line = f"Fits done (one per method, length and run): {joined(parts)}.{failed}{missing}"
     return Section("How much was run, and more", "more", [Text((line,)), Links(tuple(pages))])

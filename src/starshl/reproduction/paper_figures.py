@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from .._common.words import counted
-from ..evaluation.reports.document import Block, Drawing, Runs, Section, Table, Text, listed, table_of_means
+from ..evaluation.reports.document import Block, Drawing, Runs, Section, Table, Text, joined, table_of_means
 from .claims import ABOUT_PICTURES, CLAIMS
 from .compared_methods import title_of
 from .coverage import UNPUBLISHED_DATA_NOTE, unpublished
@@ -99,7 +99,7 @@ def _outcome(verdicts: Sequence[Verdict], protocols: set[str], figure: str) -> l
         if verdict.protocol in protocols and (verdict.claim == ABOUT_PICTURES) == (figure == "pictures"):
             where = f" ({verdict.dataset})" if len(protocols) > 1 else ""
             by_word.setdefault(verdict.word, []).append(shorts[verdict.claim] + where)
-    outcome = "; ".join(f"{word.upper()}: {listed(claims)}" for word, claims in by_word.items())
+    outcome = "; ".join(f"{word.upper()}: {joined(claims)}" for word, claims in by_word.items())
     return [f"Here: {outcome}."] if outcome else []
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from .._common.threads import tiles
 from ..data import datasets
 from ..data.datasets.store import Dataset
-from ..evaluation.reports.document import Pictures, Section, Table, Text, listed
+from ..evaluation.reports.document import Pictures, Section, Table, Text, joined
 from ..exceptions import RecordFormatError
 from .compared_methods import COMPARED_METHODS, title_of
 from .coverage import coverage_of
@@ -139,7 +139,7 @@ def _notes(protocol: ProtocolResults, n_bits: int, shown: Collection[str]) -> tu
     order = {key: place for place, key in enumerate(COMPARED_METHODS)}
     if absent := sorted(hashers - set(shown), key=lambda method: order.get(method, len(order))):
         lines.append(
-            f"Not shown, because no record of a first run at {n_bits} bits exists: {listed(map(title_of, absent))}."
+            f"Not shown, because no record of a first run at {n_bits} bits exists: {joined(map(title_of, absent))}."
         )
     return tuple(lines)
 

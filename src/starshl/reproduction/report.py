@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from .._common.files import write_atomically
 from .._version import __version__
-from ..evaluation.reports.document import Document, Section, listed
+from ..evaluation.reports.document import Document, Section, joined
 from ..evaluation.reports.html import render_page
 from ..evaluation.reports.markdown import render_markdown
 from ..evaluation.reports.statistics import summarize
@@ -80,7 +80,7 @@ def write_report(
     results = read_results(folder, summary_folder, n_jobs=n_jobs, report=report)
     if not results.protocols and not results.failures:
         if results.damaged:
-            raise ValueError(f"{os.fspath(records)!r} holds no readable run; damaged: {listed(results.damaged)}.")
+            raise ValueError(f"{os.fspath(records)!r} holds no readable run; damaged: {joined(results.damaged)}.")
         raise ValueError(f"{os.fspath(records)!r} holds no run records yet. Run some experiments first.")
     document = build_document(folder, results, shipped_curves())
     return write_document(document, results, output)

@@ -18,8 +18,8 @@ from ..evaluation.reports.document import (
     Text,
     difference,
     interval,
+    joined,
     line_over,
-    listed,
     plus_minus,
     table_of_means,
 )
@@ -99,7 +99,7 @@ def _lengths_lost(protocol: ProtocolResults) -> list[str]:
         return []
     if not lost:
         all_lengths = len(winners) == len(protocol.lengths)
-        where = "every length" if all_lengths else f"{listed(winners)} bits, the lengths it was run at"
+        where = "every length" if all_lengths else f"{joined(winners)} bits, the lengths it was run at"
         return [f"*SHL, with one setting or the other, is first at {where}."]
     losses = ", ".join(f"{n_bits} ({best})" for n_bits, best in lost.items())
     return [f"Neither setting of *SHL is first at {len(lost)} of {len(winners)} lengths; bits and winner: {losses}."]

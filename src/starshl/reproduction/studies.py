@@ -15,8 +15,8 @@ from ..evaluation.reports.document import (
     Text,
     difference,
     interval,
+    joined,
     line_over,
-    listed,
     table_of_means,
     with_interval,
 )
@@ -154,7 +154,7 @@ def unsupervised_section(protocol: ProtocolResults) -> Section:
     ]
     impossible = [title_of(key) for name, key in FIGURES["unsupervised"].impossible if name == protocol.dataset]
     if impossible:
-        sentences.append(f"{listed(impossible)} cannot make codes of {n_bits} bits from so few features.")
+        sentences.append(f"{joined(impossible)} cannot make codes of {n_bits} bits from so few features.")
     for metric in metrics[:3]:
         sentences += describe_ranking(f"At {n_bits} bits", metric, by_metric[metric])
     sentences += describe_class_sizes(protocol)
@@ -246,7 +246,7 @@ def describe_few_labels(results: Results) -> list[str]:
     own = [means_of(values)["starridge"] for _, values in studies]
     return [
         f"With {_N_LABELS} labels per class StarRidge labels {min(own):.3f} to {max(own):.3f} of the other rows right, "
-        f"clearly more than an SVC on {len(clear)} of {counted(len(studies), 'data set')} ({listed(clear)})."
+        f"clearly more than an SVC on {len(clear)} of {counted(len(studies), 'data set')} ({joined(clear)})."
     ]
 
 
@@ -256,7 +256,7 @@ def describe_no_labels(results: Results) -> list[str]:
     if not studies:
         return []
     first = [max(means, key=means.__getitem__) for means in studies.values()]
-    counts = listed(f"{title_of(method)} on {first.count(method)}" for method in dict.fromkeys(first))
+    counts = joined(f"{title_of(method)} on {first.count(method)}" for method in dict.fromkeys(first))
     behind = [max(means.values()) - means[_AS_IN_THE_PAPER] for means in studies.values() if _AS_IN_THE_PAPER in means]
     by_how_much = f"; *SHL as in the paper is behind by {min(behind):.2f} to {max(behind):.2f}" if behind else ""
     return [f"Without labels, the first by P@10 is {counts} of {counted(len(studies), 'data set')}{by_how_much}."]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from .._common.words import counted
-from ..evaluation.reports.document import difference, digits_apart, interval, listed
+from ..evaluation.reports.document import difference, digits_apart, interval, joined
 from ..evaluation.reports.statistics import Paired, shared_runs
 from .compared_methods import title_of
 from .results import ProtocolResults
@@ -141,7 +141,7 @@ def _length_verdict(
     missing: list[str],
     word: Callable[[Iterable[str], bool], str],
 ) -> tuple[str, str]:
-    lacking = f"missing: {listed(missing)}" if missing else ""
+    lacking = f"missing: {joined(missing)}" if missing else ""
     if not found:
         return NOT_MEASURED, lacking or "no run is common to the methods compared"
     n_runs = min(n for _, n in found.values())
@@ -149,14 +149,14 @@ def _length_verdict(
     parts = [f"({len(found)} of {len({*planned, *found})} lengths, {counted(n_runs, 'run')})"]
     for judgment, words in ((OTHERWISE, "not at"), (NOT_CLEAR, "not clear at")):
         if lengths := [n_bits for n_bits, (own, _) in found.items() if own == judgment]:
-            parts.append(f"{words} {listed(lengths)} bits")
+            parts.append(f"{words} {joined(lengths)} bits")
     verdict = word((judgment for judgment, _ in found.values()), complete)
     return verdict, ". ".join(filter(None, [*parts, lacking, "; ".join(lines)]))
 
 
 def _describe_missing(lengths: Sequence[int], missing: dict[str, list[int]]) -> list[str]:
     return [
-        title_of(method) if len(absent) >= len(lengths) else f"{title_of(method)} (at {listed(absent)} bits)"
+        title_of(method) if len(absent) >= len(lengths) else f"{title_of(method)} (at {joined(absent)} bits)"
         for method, absent in missing.items()
     ]
 
@@ -180,10 +180,10 @@ def at_longest(
                 return NOT_MEASURED, "no codes"
             values = values_at(protocol, needed, n_bits, metric)
             if absent := [method for method, runs in values.items() if not runs]:
-                return NOT_MEASURED, f"missing: {listed(map(title_of, absent))}"
+                return NOT_MEASURED, f"missing: {joined(map(title_of, absent))}"
             runs = sorted(next(iter(shared_runs(values).values())))
             if not runs:
-                return NOT_MEASURED, f"{n_bits} bits: no run is common to {listed(map(title_of, needed))}"
+                return NOT_MEASURED, f"{n_bits} bits: no run is common to {joined(map(title_of, needed))}"
             judgments, figures = judge(protocol, n_bits, runs)
             longest = max(protocol.base.bits) if protocol.base else n_bits
             complete = n_bits >= longest and len(runs) >= _planned_runs(protocol)

@@ -44,7 +44,7 @@ def test_bars_of_wide_deviations_lie_within_the_frame_and_have_their_full_length
     [panel] = panels_of(Chart("t", "bits", "P@10", (line,), (8, 16, 32)))
     bars = paths(panel, "bar")
     assert len(bars) == 3
-    for bar, mean, deviation in zip(bars, line.y, line.spread, strict=True):
+    for bar, mean, deviation in zip(bars, line.y, line.deviations, strict=True):
         low, high = bar_ends(bar)
         assert TOP - 0.1 <= high < low <= BOTTOM + 0.1
         assert n_caps(bar) == 2

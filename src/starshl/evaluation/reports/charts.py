@@ -61,7 +61,7 @@ _LETTERS_BESIDE_ZERO, _LINE_BESIDE_ZERO = 10, 14
 _INNER = 8  # pixels between the axes and the first and last point
 _MAX_MARKERS = 13  # per line; more would touch each other
 _Y_STEPS = 5  # grid lines, about
-_MIN_SPREAD = 0.02  # of a y axis, so that noise does not look like a difference
+_MIN_RANGE = 0.02  # of a y axis, so that noise does not look like a difference
 _CAP = 2.5  # pixels, half of the bar at the end of an interval
 _MAX_SHIFT = 2.5  # pixels between intervals of two lines at one place
 _MAX_DOT_SHIFT = 9.0  # the same in charts without lines, which have more room
@@ -127,7 +127,7 @@ class _Frame:
 
         ends = [*_ends(chart, lowest), *shared, *([(0.0, 0.0)] if chart.zero else [])] or [(0.0, 1.0)]
         low, high = min(end for end, _ in ends), max(end for _, end in ends)
-        self.y_step = _round_step(max(high - low, _MIN_SPREAD))
+        self.y_step = _round_step(max(high - low, _MIN_RANGE))
         self.digits = 2 if self.y_step > 0.009 else 3
         self.y_low = floor(low / self.y_step + 1e-9) * self.y_step
         n_steps = 1
@@ -141,7 +141,7 @@ class _Frame:
             self.y_high = max(1.0, high)
         if chart.zero:
             # Most differences are small next to the largest, so no room is spent on reaching a round value.
-            room = _ROOM_BEYOND_DIFFERENCES * max(high - low, _MIN_SPREAD)
+            room = _ROOM_BEYOND_DIFFERENCES * max(high - low, _MIN_RANGE)
             self.y_low, self.y_high = low - room, high + room
             self.y_ticks = [tick for tick in self.y_ticks if self.holds(tick)]
 
@@ -173,15 +173,15 @@ class _Frame:
 def _ends(chart: Chart, lowest: float | None = None) -> list[Ends]:
     """Return mean - deviation and mean + deviation of all points, or of those from ``lowest`` on."""
     return [
-        (y - spread, y + spread)
+        (y - deviation, y + deviation)
         for series in chart.series
-        for y, spread in zip(series.y, _spreads(series), strict=True)
+        for y, deviation in zip(series.y, _deviations(series), strict=True)
         if isfinite(y) and (lowest is None or y >= lowest)
     ]
 
 
-def _spreads(series: Series) -> list[float]:
-    return [spread or 0.0 for spread in series.spread or (None,) * len(series.y)]
+def _deviations(series: Series) -> list[float]:
+    return [deviation or 0.0 for deviation in series.deviations or (None,) * len(series.y)]
 
 
 def _upper_frame(chart: Chart, whole: _Frame) -> _Frame | None:
@@ -193,10 +193,10 @@ def _upper_frame(chart: Chart, whole: _Frame) -> _Frame | None:
     return upper if upper.y_high - upper.y_low < _MAX_SHARE_TO_ENLARGE * (whole.y_high - whole.y_low) else None
 
 
-def _round_step(spread: float) -> float:
-    """Return 1, 2 or 5 times a power of ten that cuts the spread into about five."""
-    power = 10.0 ** floor(log10(spread / _Y_STEPS))
-    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= spread / _Y_STEPS - 1e-12)
+def _round_step(extent: float) -> float:
+    """Return 1, 2 or 5 times a power of ten that cuts the extent of an axis into about five."""
+    power = 10.0 ** floor(log10(extent / _Y_STEPS))
+    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= extent / _Y_STEPS - 1e-12)
 
 
 def _panel(chart: Chart, frame: _Frame, styles: dict[str, int], title: str) -> str:
@@ -249,13 +249,13 @@ def _line(chart: Chart, frame: _Frame, series: Series, look: Look, shift: float)
     every = 1 + (len(points) - 1) // _MAX_MARKERS
     for number, (x, y) in enumerate(points):
         value = series.y[number]
-        spread = series.spread[number] if series.spread else None
+        deviation = series.deviations[number] if series.deviations else None
         if not frame.holds(value):
             continue
-        if spread and not chart.band:
-            drawn.append(_bar(frame, x, value - spread, value + spread))
+        if deviation and not chart.band:
+            drawn.append(_bar(frame, x, value - deviation, value + deviation))
         kind = "mark" if number % every == 0 else "mark hidden"
-        tip = escape(_tip(chart, series.name, series.x[number], value, spread))
+        tip = escape(_tip(chart, series.name, series.x[number], value, deviation))
         place = f'transform="translate({x:.1f},{y:.1f})"'
         marks.append(f'<path class="{kind}" {place} d="{look.marker}" data-tip="{tip}"/>')
     content = f"{_AREA}{''.join(drawn)}</svg>{''.join(marks)}"
@@ -274,14 +274,14 @@ def _bar(frame: _Frame, x: float, low: float, high: float) -> str:
 
 def _band(frame: _Frame, series: Series, points: list[tuple[float, float]]) -> str:
     """Return the area between mean - deviation and mean + deviation."""
-    ends = list(zip(points, series.y, _spreads(series), strict=True))
-    above = [(x, frame.y(y + spread)) for (x, _), y, spread in ends]
-    below = [(x, frame.y(y - spread)) for (x, _), y, spread in reversed(ends)]
+    ends = list(zip(points, series.y, _deviations(series), strict=True))
+    above = [(x, frame.y(y + deviation)) for (x, _), y, deviation in ends]
+    below = [(x, frame.y(y - deviation)) for (x, _), y, deviation in reversed(ends)]
     return f'<path class="band" d="{_path(above + below)}z"/>'
 
 
-def _tip(chart: Chart, name: str, x: float, value: float, spread: float | None) -> str:
-    text = f"{name}: {value:.3f}" + (f" ± {spread:.3f}" if spread is not None else "")
+def _tip(chart: Chart, name: str, x: float, value: float, deviation: float | None) -> str:
+    text = f"{name}: {value:.3f}" + (f" ± {deviation:.3f}" if deviation is not None else "")
     if chart.tick_names:
         return f"{text}, {chart.tick_names[chart.ticks.index(x)]}"
     return f"{text} at {chart.x_label} {x:.3g}"

@@ -42,13 +42,13 @@ class Table:
 class Series:
     """One line of a chart.
 
-    ``spread`` is the deviation at each point, None where it is not known. An ``emphasized`` line is bold and on top.
+    ``deviations`` holds that of each point, None where it is not known. An ``emphasized`` line is bold and on top.
     """
 
     name: str
     x: tuple[float, ...]
     y: tuple[float, ...]
-    spread: tuple[float | None, ...] = ()
+    deviations: tuple[float | None, ...] = ()
     emphasized: bool = False
 
 
@@ -79,7 +79,7 @@ class Chart:
     @property
     def is_moved(self) -> bool:
         """Whether points are moved a little sideways, so that bars do not cover each other."""
-        has_bars = any(spread for series in self.series for spread in series.spread)
+        has_bars = any(deviation for series in self.series for deviation in series.deviations)
         return not self.band and (has_bars or not self.has_lines)
 
 
@@ -197,7 +197,7 @@ def with_interval(gap: Paired) -> str:
     return f"{difference(gap)} ({sure})"
 
 
-def listed(words: Iterable[object]) -> str:
+def joined(words: Iterable[object]) -> str:
     """Write words with commas between them."""
     return ", ".join(map(str, words))
 

@@ -57,7 +57,7 @@ def _section(section: Section, fixed: dict[str, int]) -> str:
             shared = shared_ends(charts)
             panels = "".join(render_chart(chart, styles, shared) for chart in charts)
             legend = _legend(styles, emphasized, names_with_lines(charts))
-            has_bars = any(series.spread for chart in charts for series in chart.series)
+            has_bars = any(series.deviations for chart in charts for series in chart.series)
             reading = f'<p class="caption">{_READING}</p>' if has_bars else ""
             parts.append(f'{legend}{reading}<div class="charts">{panels}</div>')
     body = "".join(parts)

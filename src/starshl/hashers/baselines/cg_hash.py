@@ -261,7 +261,7 @@ def smooth_score(plane: np.ndarray, X: np.ndarray, M: sp.csr_array) -> tuple[flo
 
 
 def _random_planes(X: np.ndarray, n_planes: int, rng: np.random.RandomState) -> np.ndarray:
-    """Draw planes through the mean, scaled so that tanh bends within the spread of the rows."""
+    """Draw planes through the mean, scaled so that tanh bends within the range of the rows."""
     directions = rng.standard_normal((n_planes, X.shape[1]))
     return np.column_stack([_scaled(directions, X), np.zeros(n_planes)])
 
@@ -274,5 +274,5 @@ def _spectral_plane(X: np.ndarray, M: sp.csr_array) -> np.ndarray:
 
 
 def _scaled(directions: np.ndarray, X: np.ndarray) -> np.ndarray:
-    spread = np.sqrt(np.square(X @ directions.T).mean(axis=0))
-    return directions / np.where(spread > 0, spread, 1.0)[:, None]
+    lengths = np.sqrt(np.square(X @ directions.T).mean(axis=0))
+    return directions / np.where(lengths > 0, lengths, 1.0)[:, None]

@@ -195,9 +195,9 @@ def _regress(features: np.ndarray, codes: np.ndarray, share: float) -> tuple[np.
 def _linear_regression(X: np.ndarray, codes: np.ndarray, share: float) -> tuple[np.ndarray, np.ndarray]:
     mean = X.mean(axis=0, dtype=np.float64)
     centered = X - mean
-    spread = np.sqrt(np.mean(centered**2)) or 1.0
-    coefficients, intercept = _regress(centered / spread, codes, share)
-    coefficients = coefficients / spread
+    scale = np.sqrt(np.mean(centered**2)) or 1.0
+    coefficients, intercept = _regress(centered / scale, codes, share)
+    coefficients = coefficients / scale
     return coefficients, intercept - project(coefficients, mean[None])[:, 0]
 
 

@@ -1,4 +1,4 @@
-"""Semi-supervised hashing (Wang, Kumar and Chang 2010, 2012): fit labeled pairs, spread over all rows."""
+"""Semi-supervised hashing (Wang, Kumar and Chang 2010, 2012): fit labeled pairs, normalized over all rows."""
 
 from __future__ import annotations
 
@@ -206,17 +206,17 @@ def sequential_directions(
 ) -> np.ndarray:
     """Return one direction after another; S and the scatter are corrected in between."""
     directions = []
-    spread = scatter / _spectral_norm(scatter)
+    normalized = scatter / _spectral_norm(scatter)
     with single_threaded_blas():
         fit_scale = _spectral_norm(labeled.T @ (S @ labeled))
         for _ in range(n_bits):
-            M = labeled.T @ (S @ labeled) / fit_scale + eta * spread
+            M = labeled.T @ (S @ labeled) / fit_scale + eta * normalized
             w = _leading_eigenvector(M)
             directions.append(w)
             S = raise_violated(S, labeled @ w, alpha)
-            along = spread @ w
+            along = normalized @ w
             # (I - ww') C (I - ww'), the scatter of rows from which w has been removed.
-            spread = spread - np.outer(w, along) - np.outer(along, w) + (w @ along) * np.outer(w, w)
+            normalized = normalized - np.outer(w, along) - np.outer(along, w) + (w @ along) * np.outer(w, w)
     return np.array(directions)
 
 
