@@ -261,7 +261,7 @@ def blocks_of(A: np.ndarray) -> list[slice]:
     return tiles(len(A), BLOCK)
 
 
-def factor_in_place(A: np.ndarray, n_jobs: int | None) -> bool:
+def factor_in_place(A: np.ndarray, n_jobs: int | None = None) -> bool:
     """Turn the lower triangle of A into its Cholesky factor; return whether A is positive definite.
 
     Column by column of blocks, each from all columns to its left. What lies above the blocks of the diagonal stays.
@@ -291,7 +291,7 @@ def solve_lower(L: np.ndarray, B: np.ndarray, *, transposed: bool = False) -> np
     return trsm(1.0, np.ascontiguousarray(L).T, B, lower=False, trans_a=not transposed, overwrite_b=True)
 
 
-def invert_in_place(L: np.ndarray, n_jobs: int | None) -> None:
+def invert_in_place(L: np.ndarray, n_jobs: int | None = None) -> None:
     """Turn L into X = L^-1: row by row of blocks, X_ij = -X_ii sum_k L_ik X_kj over j <= k < i.
 
     A row of L is needed for the same row of X only.

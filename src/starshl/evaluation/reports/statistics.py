@@ -95,7 +95,7 @@ def require_paired(first: Mapping[int, float], second: Mapping[int, float]) -> P
     return gap
 
 
-def best_of(means: Mapping[_Name, float], digits: int = 3) -> set[_Name]:
+def best_of(means: Mapping[_Name, float]) -> set[_Name]:
     """Return the names with the best mean, and all whose mean is printed alike: a reader cannot tell them apart.
 
     Examples
@@ -103,7 +103,7 @@ def best_of(means: Mapping[_Name, float], digits: int = 3) -> set[_Name]:
     >>> sorted(best_of({"KSH": 0.9091, "LSH": 0.9, "SVC": 0.9094}))
     ['KSH', 'SVC']
     """
-    printed = {name: round(mean, digits) for name, mean in means.items()}
+    printed = {name: round(mean, 3) for name, mean in means.items()}
     return {name for name, mean in printed.items() if mean == max(printed.values())}
 
 

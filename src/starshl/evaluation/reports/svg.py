@@ -14,6 +14,7 @@ from .charts import HEIGHT, WIDTH, Ends, legend_sample, names_with_lines, render
 from .document import Chart, Pictures, n_right
 from .html import png_data_uri
 
+_CHARTS_PER_ROW = 2
 _MARGIN, _TITLE, _LEGEND_LINE = 12, 26, 22
 _NOTE_LINE = 18
 _MOVED = (
@@ -36,13 +37,13 @@ _STRIPS_CSS = (
 )
 
 
-def render_standalone(charts: Sequence[Chart], styles: Mapping[str, int], *, title: str, n_columns: int = 2) -> str:
+def render_standalone(charts: Sequence[Chart], styles: Mapping[str, int], *, title: str) -> str:
     """Return one SVG with the charts side by side under a title, and one legend for all of them below.
 
     ``styles`` numbers the looks of the lines (see :mod:`starshl.evaluation.reports.charts`). Only the first panel of
     each chart is drawn.
     """
-    n_columns = min(n_columns, len(charts))
+    n_columns = min(_CHARTS_PER_ROW, len(charts))
     n_rows = -(-len(charts) // n_columns)
     width = max(n_columns * (WIDTH + _MARGIN) + _MARGIN, _legend_column(charts) + 2 * _MARGIN)
     panel_height = HEIGHT + _TITLE

@@ -146,7 +146,6 @@ class RidgeFactor:
     gram : array of shape (n, n), float32 or float64, positive semidefinite
     diagonal : float or array of shape (n,), the ridge :math:`d > 0`
     overwrite : whether the factor may take the memory of ``gram``; otherwise it is copied
-    n_jobs : number of threads
 
     Examples
     --------
@@ -157,15 +156,8 @@ class RidgeFactor:
     [0.666667, 0.666667]
     """
 
-    def __init__(
-        self,
-        gram: np.ndarray,
-        diagonal: np.ndarray | float,
-        *,
-        overwrite: bool = False,
-        n_jobs: int | None = None,
-    ):
-        self.n_rows, self.n_jobs = len(gram), n_jobs
+    def __init__(self, gram: np.ndarray, diagonal: np.ndarray | float, *, overwrite: bool = False):
+        self.n_rows = len(gram)
         self._blocks = blocks_of(gram)
         self._inverse_diagonal: np.ndarray | None = None
         precision = np.float32 if gram.dtype == np.float32 else np.float64
@@ -185,11 +177,11 @@ class RidgeFactor:
         corners = [self._L[block, block].copy() for block in self._blocks]
         np.fill_diagonal(self._L, own + ridge)
         with single_threaded_blas():
-            succeeds = factor_in_place(self._L, self.n_jobs)
+            succeeds = factor_in_place(self._L)
             if not succeeds and self.dtype == np.float32:
                 self._L = _restored(self._L, corners)
                 np.fill_diagonal(self._L, own + ridge)
-                succeeds = factor_in_place(self._L, self.n_jobs)
+                succeeds = factor_in_place(self._L)
         if not succeeds:
             raise np.linalg.LinAlgError(
                 f"A kernel matrix of {self.n_rows} rows with a ridge of {np.min(ridge):.1e} is not positive definite. "
@@ -204,15 +196,15 @@ class RidgeFactor:
             if self._inverse_diagonal is None:
                 _substitute(self._L, columns)
             else:
-                columns = _multiply_by_inverse(self._L, columns, self.n_jobs)
+                columns = _multiply_by_inverse(self._L, columns)
         return columns.astype(np.float64).reshape(np.shape(B))
 
     def inverse_diagonal(self) -> np.ndarray:
         """Return the diagonal of A^-1 in float64: the column sums of squares of L^-1, which replaces L."""
         if self._inverse_diagonal is None:
             with single_threaded_blas():
-                invert_in_place(self._L, self.n_jobs)
-                sums = run_all([partial(_column_squares, self._L, block) for block in self._blocks], self.n_jobs)
+                invert_in_place(self._L)
+                sums = run_all([partial(_column_squares, self._L, block) for block in self._blocks])
             self._inverse_diagonal = np.concatenate(sums)
         return self._inverse_diagonal
 
@@ -237,11 +229,11 @@ def _substitute(L: np.ndarray, columns: np.ndarray) -> None:
         columns[block] = solve_lower(L[block, block], remainder, transposed=True)
 
 
-def _multiply_by_inverse(X: np.ndarray, columns: np.ndarray, n_jobs: int | None) -> np.ndarray:
+def _multiply_by_inverse(X: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Return X' X columns, where X is L^-1."""
     blocks = blocks_of(X)
-    half = np.concatenate(run_all([partial(_times_row, X, block, columns) for block in blocks], n_jobs))
-    return np.concatenate(run_all([partial(_times_column, X, block, half) for block in blocks], n_jobs))
+    half = np.concatenate(run_all([partial(_times_row, X, block, columns) for block in blocks]))
+    return np.concatenate(run_all([partial(_times_column, X, block, half) for block in blocks]))
 
 
 def _times_row(X: np.ndarray, block: slice, columns: np.ndarray) -> np.ndarray:
