@@ -7,7 +7,7 @@ from starshl import Collection
 from starshl.hashers.baselines import LSHash
 from starshl.service import Service
 from starshl.service.jobs import RunningJob
-from starshl.service.requests import NewItems
+from starshl.service.writes import NewItems
 
 
 @pytest.fixture

@@ -7,11 +7,12 @@ import pytest
 
 from starshl import Collection
 from starshl.collection import SearchOptions
+from starshl.exceptions import UnknownIdError
 from starshl.hashers.baselines import LSHash
 from starshl.service import Searcher, Service
 from starshl.service.encoding import Encoded
-from starshl.service.errors import KeyReusedError, NotWritableError, UnknownError
-from starshl.service.requests import NewItems, WriteKey
+from starshl.service.errors import KeyReusedError, NotWritableError
+from starshl.service.writes import NewItems, WriteKey
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def test_stored_items_may_be_asked_for_twice_and_explained(searcher):
 def test_a_search_for_an_unknown_item_fails_alone(searcher):
     good, bad = searcher.search(items=[1]), searcher.search(items=[999])
     assert good.result(60)[0].hits[0].id == 1
-    with pytest.raises(UnknownError, match="999"):
+    with pytest.raises(UnknownIdError, match="999"):
         bad.result(60)
 
 
@@ -91,7 +92,7 @@ def test_a_write_with_a_key_is_stored_once_also_after_opening_again(folder, rows
 
 def test_a_write_that_failed_may_be_sent_again_with_its_key(searcher, rows):
     key = WriteKey("k", "digest")
-    with pytest.raises(UnknownError):
+    with pytest.raises(UnknownIdError):
         searcher.writer.remove([100], key).result(60)
     searcher.add(NewItems(rows[:1].tolist(), ids=[100])).result(60)
     assert searcher.writer.remove([100], key).result(60).repeated is False

@@ -15,8 +15,8 @@ from starshl.service import Searcher, Service
 from starshl.service.errors import ConflictError, UnknownError
 from starshl.service.inputs import picture_and_preview, picture_vector, text_vectors
 from starshl.service.lock import ReadersWriterLock
-from starshl.service.requests import NewItems
 from starshl.service.snapshots import SnapshotFolder, read_archive, write_archive
+from starshl.service.writes import NewItems
 
 THINGS = "/collections/things"
 

@@ -20,7 +20,7 @@ from .http.metrics import Metrics
 from .http.middleware import RequestContext, RequestLimits
 from .http.problems import PROBLEM_SCHEMA, add_problem_handlers
 from .http.schemas import Health
-from .requests import Observer
+from .observer import Observer
 from .service import Service
 from .settings import Settings
 

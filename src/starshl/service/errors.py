@@ -16,7 +16,7 @@ class ServiceError(Exception):
 
 
 class UnknownError(ServiceError):
-    """There is no collection, item, job or snapshot of that name."""
+    """There is no collection, job, snapshot or file of that name."""
 
 
 class BusyError(ServiceError):

@@ -22,8 +22,8 @@ from ..hashers.columns import fills_gaps, number_columns
 from ..hashers.prepared import kept_width, takes_cells
 from .batching import map_future
 from .errors import BusyError, NotInstalledError, UnknownError
-from .requests import NewItems, unknown_ids
 from .searcher import Searcher
+from .writes import NewItems
 
 Result = TypeVar("Result")
 #: Pixels of a picture that is sent; it may take 200 MB while it is decoded.
@@ -79,7 +79,7 @@ def text_items(searcher: Searcher, texts: Sequence[str], items: NewItems) -> Fut
 
 def preview(searcher: Searcher, item: int) -> Preview:
     """Return the small picture of an item."""
-    with searcher.opened() as collection, unknown_ids():
+    with searcher.opened() as collection:
         found = collection.preview(item)
     if found is None:
         raise UnknownError(f"The item {item} has no preview. Previews are stored when a picture is imported.")

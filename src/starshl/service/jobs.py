@@ -18,7 +18,7 @@ from .._common.files import replacing_file
 from .._common.strict_json import parse_json
 from ..client.answers import Job, JobState
 from ..collection.collection import Collection
-from ..exceptions import CollectionError
+from ..exceptions import CollectionError, UnknownIdError
 from .errors import BusyError, ConflictError, ServiceError, UnknownError, worded
 
 _log = logging.getLogger(__name__)
@@ -184,7 +184,7 @@ class Jobs:
 
 def _sentence(error: Exception) -> str:
     """Return what to say about an error: the words of an expected one, and of others only that they happened."""
-    if isinstance(error, ValueError | ServiceError | CollectionError):
+    if isinstance(error, ValueError | UnknownIdError | ServiceError | CollectionError):
         return worded(error)
     _log.error("a job failed", exc_info=error)
     return "Something unexpected went wrong; the log of the service has the details."

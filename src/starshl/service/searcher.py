@@ -23,14 +23,15 @@ from ..collection.answers import Found, Item
 from ..collection.collection import Collection
 from ..collection.filters import slow_filter_warning
 from ..collection.options import ALL_ITEMS, Filters, SearchOptions
+from ..exceptions import UnknownIdError
 from ..hashers.base import BaseHasher
 from ..hashers.prepared import holds_clusters, inner_hasher
 from .batching import Batcher, chain_future, map_future
 from .encoding import Encoded, can_predict, check_predicts, check_vectors, n_columns, predictions
 from .errors import BusyError, worded
 from .lock import ReadersWriterLock
-from .requests import NewItems, Observer, Silent, WriteKey, present_items, unknown_ids
-from .writes import Writer
+from .observer import Observer
+from .writes import NewItems, WriteKey, Writer
 
 _ROWS_AT_ONCE = 256  # in a batch: enough to share a scan, few enough to keep the wait short
 Result = TypeVar("Result")
@@ -47,6 +48,21 @@ def recommendation_vector(collection: Collection, like: Sequence[int], unlike: S
         )
     wanted = collection.vectors(sorted(set(like))).mean(axis=0)
     return 2 * wanted - collection.vectors(sorted(set(unlike))).mean(axis=0) if unlike else wanted
+
+
+def existing_items(collection: Collection, ids: Sequence[int] | np.ndarray) -> list[Item]:
+    """Return items by id, without those that were removed since their ids were read."""
+    try:
+        return collection.get(ids)
+    except UnknownIdError:
+        return [item for number in np.asarray(ids).tolist() for item in _existing_item(collection, number)]
+
+
+def _existing_item(collection: Collection, number: int) -> list[Item]:
+    try:
+        return collection.get([number])
+    except UnknownIdError:
+        return []
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +88,7 @@ class Searcher:
     n_jobs : int, default=None
         Threads of one search.
     observer : Observer, default=None
-        Gets told about batches and changes.
+        Is told of batches and changes.
 
     Attributes
     ----------
@@ -93,7 +109,7 @@ class Searcher:
         self.name = self.folder.resolve().name if name is None else name
         self.read_only = read_only
         self._n_jobs = n_jobs
-        self._observer: Observer = Silent() if observer is None else observer
+        self._observer = Observer() if observer is None else observer
         self._collection = self._open()
         # Known without asking the collection, which may be closed for a moment while others wait.
         self._hasher = self._collection.hasher
@@ -190,7 +206,7 @@ class Searcher:
         """Search for what is like some stored items and unlike others, by their kept vectors; leave these items out."""
         options = SearchOptions() if options is None else options
         known = {*like, *unlike}
-        with self.opened() as collection, unknown_ids():
+        with self.opened() as collection:
             row = recommendation_vector(collection, like, unlike)
         k = options.n_nearest
         found = self.search(row[None], options=replace(options, k=k + len(known)))
@@ -213,7 +229,7 @@ class Searcher:
 
     def get(self, ids: Sequence[int], *, vectors: bool = False) -> list[Item]:
         """Return items by id, with their kept vectors if asked for."""
-        with self.opened() as collection, unknown_ids():
+        with self.opened() as collection:
             return collection.get(list(ids), vectors=vectors)
 
     def list_items(
@@ -229,7 +245,7 @@ class Searcher:
             wanted = ids[start : start + limit]
             # By the ids, of which all items may be gone by now.
             more = int(wanted[-1]) if start + len(wanted) < len(ids) else None
-            return present_items(collection, wanted), more
+            return existing_items(collection, wanted), more
 
     def count(self, filters: Filters) -> int:
         """Return how many items pass filters."""
@@ -324,7 +340,7 @@ class Searcher:
         started = time.perf_counter()
         of_items, options = key
         sizes = [len(query) for query in queries]
-        with self.opened() as collection, unknown_ids():
+        with self.opened() as collection:
             if of_items:
                 # An id may be asked for by several requests, and a collection takes each only once.
                 items = [item for query in queries for item in query.items or ()]

@@ -10,7 +10,7 @@ from pathlib import Path
 from . import inputs
 from .errors import UnknownError
 from .jobs import JobLog, Jobs, resolve_interrupted
-from .requests import Observer
+from .observer import Observer
 from .searcher import Searcher
 from .snapshots import SnapshotFolder, delete_leftovers, recover_folder
 from .workspace import Workspace

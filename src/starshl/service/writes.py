@@ -1,4 +1,4 @@
-"""Changes of a collection, one after the other in one thread, each stored once however often it is sent."""
+"""Writer: changes of a collection, one after the other in one thread, each stored once however often it is sent."""
 
 from __future__ import annotations
 
@@ -20,85 +20,30 @@ from ..collection.options import Filters
 from ..hashers.base import BaseHasher
 from .encoding import Encoded
 from .errors import BusyError, KeyReusedError, NotWritableError
-from .requests import NewItems, Observer, WriteKey, unknown_ids
+from .observer import Observer
 
 _LONGEST_QUEUE = 1024  # beyond it, a client is told to try later instead of waiting in vain
 Result = TypeVar("Result")
 
 
-class Selection(Protocol):
-    """The items that a write is about."""
+@dataclass(frozen=True, slots=True)
+class NewItems:
+    """Items to store; lists have one entry per item."""
 
-    def ids(self, collection: Collection) -> np.ndarray:
-        """Return their ids in the present state of a collection."""
-
-    def written(self, first: int, n_items: int, *, repeated: bool) -> Written:
-        """Return what to answer once they are stored; ``first`` is the first of their ids."""
+    vectors: Sequence[Sequence[float]] | np.ndarray
+    ids: Sequence[int] | None = None
+    labels: Sequence[Label | None] | None = None
+    metadata: Sequence[Mapping[str, Any]] | None = None
+    references: Sequence[str | None] | None = None
+    previews: Sequence[bytes | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class GivenIds:
-    """Items whose ids the sender named."""
+class WriteKey:
+    """What makes a repeated write recognizable: a key that the sender chose, and the digest of what it sent."""
 
-    named: Sequence[int]
-
-    def ids(self, collection: Collection) -> np.ndarray:
-        return np.asarray(list(self.named), np.int64)
-
-    def written(self, first: int, n_items: int, *, repeated: bool) -> Written:
-        return Written(list(self.named), len(self.named), repeated)
-
-
-@dataclass(frozen=True, slots=True)
-class NewIds:
-    """Items that get the next free ids."""
-
-    n_items: int
-
-    def ids(self, collection: Collection) -> np.ndarray:
-        held = collection.ids
-        first = int(held[-1]) + 1 if len(held) else 0
-        if first + self.n_items > 2**63:
-            raise ValueError("The largest id is in use, so there are no higher ones. Give ids that are free.")
-        return np.arange(first, first + self.n_items, dtype=np.int64)
-
-    def written(self, first: int, n_items: int, *, repeated: bool) -> Written:
-        return Written(list(range(first, first + self.n_items)), self.n_items, repeated)
-
-
-@dataclass(frozen=True, slots=True)
-class MatchingItems:
-    """Items that pass filters when it is their turn; there may be many, so the answer counts them only."""
-
-    filters: Filters
-
-    def ids(self, collection: Collection) -> np.ndarray:
-        return collection.passing(self.filters)
-
-    def written(self, first: int, n_items: int, *, repeated: bool) -> Written:
-        return Written([], n_items, repeated)
-
-
-def idempotent(collection: Collection, key: WriteKey | None, ids: np.ndarray) -> AbstractContextManager[None]:
-    """Store a receipt with the next change, if the write has a key."""
-    if key is None:
-        return nullcontext()
-    receipt = {"digest": key.digest, "first": int(ids[0]) if len(ids) else 0, "n": len(ids)}
-    return collection.idempotent(key.key, json.dumps(receipt))
-
-
-def stored_before(collection: Collection, key: WriteKey | None, selection: Selection) -> Written | None:
-    """Return what an earlier write with this key was answered, None if there was none."""
-    text = None if key is None else collection.receipt(key.key)
-    if key is None or text is None:
-        return None
-    receipt = json.loads(text)
-    if receipt["digest"] != key.digest:
-        raise KeyReusedError(
-            "This idempotency key was used for another request before. Use a new key for each write; use the same key "
-            "only to send the same write again."
-        )
-    return selection.written(receipt["first"], receipt.get("n", 0), repeated=True)
+    key: str
+    digest: str
 
 
 class Writer:
@@ -232,7 +177,7 @@ class Writer:
                 if before is not None:
                     return before
                 ids = selection.ids(collection)
-                with unknown_ids(), idempotent(collection, key, ids):
+                with _idempotent(collection, key, ids):
                     store(collection, ids)
             self._observer.changed(self._name, kind, len(ids), time.perf_counter() - started)
             return selection.written(int(ids[0]) if len(ids) else 0, len(ids), repeated=False)
@@ -247,3 +192,78 @@ class Writer:
 def _labels(labels: Sequence[Label | None] | None) -> Any:
     """Return labels as a collection takes them, where no label at all is None."""
     return None if labels is None or all(label is None for label in labels) else list(labels)
+
+
+class Selection(Protocol):
+    """The items that a change is about."""
+
+    def ids(self, collection: Collection) -> np.ndarray:
+        """Return their ids in the present state of a collection."""
+
+    def written(self, first: int, n_items: int, *, repeated: bool) -> Written:
+        """Return what to answer once they are stored; ``first`` is the first of their ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenIds:
+    """Items whose ids the sender named."""
+
+    named: Sequence[int]
+
+    def ids(self, collection: Collection) -> np.ndarray:
+        return np.asarray(list(self.named), np.int64)
+
+    def written(self, first: int, n_items: int, *, repeated: bool) -> Written:
+        return Written(list(self.named), len(self.named), repeated)
+
+
+@dataclass(frozen=True, slots=True)
+class NewIds:
+    """Items that get the next free ids."""
+
+    n_items: int
+
+    def ids(self, collection: Collection) -> np.ndarray:
+        held = collection.ids
+        first = int(held[-1]) + 1 if len(held) else 0
+        if first + self.n_items > 2**63:
+            raise ValueError("The largest id is in use, so there are no higher ones. Give ids that are free.")
+        return np.arange(first, first + self.n_items, dtype=np.int64)
+
+    def written(self, first: int, n_items: int, *, repeated: bool) -> Written:
+        return Written(list(range(first, first + self.n_items)), self.n_items, repeated)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchingItems:
+    """Items that pass filters when it is their turn; there may be many, so the answer counts them only."""
+
+    filters: Filters
+
+    def ids(self, collection: Collection) -> np.ndarray:
+        return collection.passing(self.filters)
+
+    def written(self, first: int, n_items: int, *, repeated: bool) -> Written:
+        return Written([], n_items, repeated)
+
+
+def _idempotent(collection: Collection, key: WriteKey | None, ids: np.ndarray) -> AbstractContextManager[None]:
+    """Store a receipt with the next change, if the write has a key."""
+    if key is None:
+        return nullcontext()
+    receipt = {"digest": key.digest, "first": int(ids[0]) if len(ids) else 0, "n": len(ids)}
+    return collection.idempotent(key.key, json.dumps(receipt))
+
+
+def stored_before(collection: Collection, key: WriteKey | None, selection: Selection) -> Written | None:
+    """Return what an earlier write with this key was answered, None if there was none."""
+    text = None if key is None else collection.receipt(key.key)
+    if key is None or text is None:
+        return None
+    receipt = json.loads(text)
+    if receipt["digest"] != key.digest:
+        raise KeyReusedError(
+            "This idempotency key was used for another request before. Use a new key for each write; use the same key "
+            "only to send the same write again."
+        )
+    return selection.written(receipt["first"], receipt.get("n", 0), repeated=True)

@@ -16,9 +16,8 @@ from ...collection.answers import Explanation, Hit, Item
 from ...collection.collection import Collection
 from ...exceptions import UnknownIdError
 from ...hashers.prepared import class_names, holds_clusters, inner_hasher, without_steps
-from ..errors import UnknownError
 from ..inputs import text_vectors
-from ..requests import present_items, unknown_ids
+from ..searcher import existing_items
 from ..workspace import Workspace
 from .question import Question
 from .rendering import Card, cards_of, picture_of_upload
@@ -195,7 +194,7 @@ def look_closer(workspace: Workspace, exploration: Exploration, *, retry: bool =
 def _asked(workspace: Workspace, question: Question) -> Asked:
     name = workspace.searcher.name
     if question.item is not None:
-        with workspace.searcher.opened() as collection, unknown_ids():
+        with workspace.searcher.opened() as collection:
             (item,) = collection.get([question.item])
             vector = collection.vectors([item.id])[0] if collection.vector_dtype else None
             card = _card(collection, name, item)
@@ -256,7 +255,7 @@ def _others(workspace: Workspace, question: Question, info: CollectionInfo, aske
         for ranking in workspace.comparison.search(asked.vector, question.k + 1, among):
             own = None if asked.item is None else asked.item.id
             ids = [item for item in ranking.ids if item != own][: question.k]
-            cards = _cards(collection, info, present_items(collection, ids), asked)
+            cards = _cards(collection, info, existing_items(collection, ids), asked)
             found.append(Ranked(ranking.method, ranking.about, cards, ranking.milliseconds, len(cards)))
     return found
 
@@ -267,7 +266,7 @@ def _cards(collection: Collection, info: CollectionInfo, hits: Sequence[Hit | It
 
 
 def _card(collection: Collection, name: str, item: Item, asked: Label | None = None) -> Card:
-    """Return the card of one item; raise KeyError if it was removed since it was read."""
+    """Return the card of one item; raise UnknownIdError if it was removed since it was read."""
     cards = cards_of(collection, name, [item], asked=asked)
     if not cards:
         raise UnknownIdError(item.id)
@@ -291,11 +290,11 @@ def _match(workspace: Workspace, exploration: Exploration) -> Match | None:
     try:
         with workspace.searcher.opened() as collection:
             return _compared(collection, exploration, wanted)
-    except KeyError as error:
+    except UnknownIdError:
         # If nobody has asked for it, an item that was removed since it was found is left out.
         if exploration.question.hit is None:
             return None
-        raise UnknownError(str(error)) from error
+        raise
 
 
 def _compared(collection: Collection, exploration: Exploration, wanted: int) -> Match:

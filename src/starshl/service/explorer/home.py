@@ -11,8 +11,7 @@ from fastapi.responses import Response
 from ..._version import __version__
 from ...client.answers import CollectionInfo
 from ..http.dependencies import TheService, in_thread
-from ..requests import present_items
-from ..searcher import Searcher
+from ..searcher import Searcher, existing_items
 from .rendering import Card, cards_of, may_write, render
 
 routes = APIRouter(include_in_schema=False)
@@ -42,6 +41,6 @@ def _summary(searcher: Searcher) -> _Summary:
     with searcher.opened() as collection:
         ids = collection.ids
         spread = ids[np.unique(np.linspace(0, len(ids) - 1, _N_CARDS).astype(int))] if len(ids) else ids
-        cards = cards_of(collection, info.name, present_items(collection, spread))
+        cards = cards_of(collection, info.name, existing_items(collection, spread))
         counts = collection.label_counts()
     return _Summary(info, cards, sum(counts.values()), len(counts), info.vectors is not None and info.writable)

@@ -16,8 +16,7 @@ from ...labeling.lesson import Lesson
 from ...learning.graphs.layout import in_unit_square, map_codewords
 from ..errors import ConflictError
 from ..http.dependencies import InCollection, TheService, in_thread
-from ..requests import present_items
-from ..searcher import Searcher
+from ..searcher import Searcher, existing_items
 from ..workspace import Workspace
 from .rendering import Card, cards_of, may_write, render
 
@@ -114,7 +113,7 @@ def _table(searcher: Searcher, lesson: Lesson) -> list[tuple[Card, Any, float]]:
 
 def _cards(searcher: Searcher, ids: list[int]) -> list[Card]:
     with searcher.opened() as collection:
-        return cards_of(collection, searcher.name, present_items(collection, ids)) if ids else []
+        return cards_of(collection, searcher.name, existing_items(collection, ids)) if ids else []
 
 
 def _codewords(searcher: Searcher) -> list[CodewordPoint]:

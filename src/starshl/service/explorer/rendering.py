@@ -20,6 +20,7 @@ from ..._common.labels import Label
 from ..._common.words import counted
 from ...collection.answers import Hit, Item
 from ...collection.collection import Collection
+from ...exceptions import UnknownIdError
 from ..workspace import Upload
 
 FOREVER = "public, max-age=31536000, immutable"
@@ -135,7 +136,7 @@ def cards_of(
     for item, note in zip(items, notes or [""] * len(items), strict=True):
         try:
             picture = _picture(collection, name, item.id)
-        except KeyError:
+        except UnknownIdError:
             continue  # the item was removed since it was found
         is_right = None if asked is None or item.label is None else item.label == asked
         cards.append(Card(item.id, collection.title_of(item), picture, item.label, note, is_right))

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ..._common.labels import Label
 from ..._common.words import counted
 from ...collection.labels import typed_label
+from ...exceptions import UnknownIdError
 from ...labeling.active_learning import Proposal
 from ...labeling.background import CodesState
 from ...labeling.events import CurvePoint
@@ -25,7 +26,7 @@ from ...labeling.revision import ClassCount, LessonState, Suspect
 from ..errors import ConflictError, UnknownError, worded
 from ..http.dependencies import InCollection, TheService, in_thread
 from ..http.schemas import MOST_ROWS, Id
-from ..requests import present_items, unknown_ids
+from ..searcher import existing_items
 from ..workspace import Workspace
 from .charts import Chart, agreement_chart, confidence_chart
 from .exports import EXPORTS
@@ -197,7 +198,7 @@ def _make_changes(workspace: Workspace, lesson: Lesson, changes: Sequence[Change
     for change in changes:
         try:
             made = _make_once(workspace, lesson, change)
-        except (ValueError, UnknownError) as error:
+        except (ValueError, UnknownIdError) as error:
             total.refused.append({"key": change.key, "detail": worded(error)})
             continue
         total.restored = made.restored
@@ -219,9 +220,7 @@ def _make_once(workspace: Workspace, lesson: Lesson, change: Change) -> Outcome:
             return _make(lesson, change)
 
     # While nothing else is written, such as a snapshot.
-    with unknown_ids():
-        made: Outcome = workspace.searcher.writer.run_exclusively(make).result()
-    return made
+    return workspace.searcher.writer.run_exclusively(make).result()
 
 
 def _make(lesson: Lesson, change: Change) -> Outcome:
@@ -312,7 +311,7 @@ def shortcuts(labels: list[str]) -> dict[str, str]:
 
 def _cards(workspace: Workspace, ids: list[int]) -> dict[int, Card]:
     with workspace.searcher.opened() as collection:
-        cards = cards_of(collection, workspace.searcher.name, present_items(collection, ids)) if ids else []
+        cards = cards_of(collection, workspace.searcher.name, existing_items(collection, ids)) if ids else []
     if len(cards) < len(ids):
         # One of them has just been removed, so this lesson is no longer about the items that there are.
         raise ConflictError(_NOT_READY)

@@ -21,9 +21,8 @@ from ...index.metadata import json_text
 from ..encoding import LARGEST, n_columns, wrong_length
 from ..errors import ServiceError, worded
 from ..jobs import RunningJob, batch_receipt
-from ..requests import NewItems, WriteKey
 from ..searcher import Searcher
-from ..writes import NewIds, stored_before
+from ..writes import NewIds, NewItems, WriteKey, stored_before
 from .problems import validation_message
 from .schemas import Label, NewItem, new_items
 

@@ -11,8 +11,8 @@ from ...client.answers import CollectionInfo, ItemPage, Written
 from ...collection.answers import Item
 from ...collection.options import ALL_ITEMS, Filters
 from ..inputs import row_items, text_items
-from ..requests import NewItems
 from ..searcher import Searcher
+from ..writes import NewItems
 from .dependencies import InCollection, Key, TheService, answer, in_thread, router
 from .schemas import (
     AddRequest,

@@ -14,9 +14,9 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from ..._common.strict_json import parse_json
-from ..requests import WriteKey
 from ..searcher import Searcher
 from ..service import Service
+from ..writes import WriteKey
 from .metrics import Metrics
 from .problems import PROBLEM_TYPE
 

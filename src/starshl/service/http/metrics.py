@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from ..observer import Observer
 from ..service import Service
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1, 2.5, 5, 10, 30)
@@ -15,7 +16,7 @@ _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 
-class Metrics:
+class Metrics(Observer):
     """The metrics of one app, and the observer of its searchers."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import Scope
 
-from ...exceptions import CollectionError, CollectionFormatError
+from ...exceptions import CollectionError, CollectionFormatError, UnknownIdError
 from ..errors import (
     BusyError,
     ConflictError,
@@ -56,6 +56,7 @@ _log = logging.getLogger("starshl.service")
 _MOST_ERRORS = 20  # of one request; the first ones tell what is wrong
 _KINDS: dict[type[Exception], tuple[int, str]] = {
     UnknownError: (404, "not-found"),
+    UnknownIdError: (404, "not-found"),
     ConflictError: (409, "conflict"),
     KeyReusedError: (422, "idempotency-key-reused"),
     NotWritableError: (403, "read-only"),
@@ -163,7 +164,7 @@ def add_problem_handlers(app: FastAPI) -> None:
 
     app.add_exception_handler(HTTPException, from_http)
     app.add_exception_handler(RequestValidationError, from_validation)
-    for kind in (ValueError, ServiceError, CollectionError, OSError, ClientDisconnect):
+    for kind in (ValueError, UnknownIdError, ServiceError, CollectionError, OSError, ClientDisconnect):
         app.add_exception_handler(kind, from_library)
 
 

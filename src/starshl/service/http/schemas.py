@@ -12,7 +12,7 @@ from ...client.answers import CollectionInfo, Job, Snapshot
 from ...codes.binary import BinaryCodes
 from ...collection.answers import Found
 from ...collection.options import Filters, Metric, SearchKeywords, SearchOptions
-from ..requests import NewItems
+from ..writes import NewItems
 
 _SMALLEST_ID, _LARGEST_ID = -(2**63), 2**63 - 1
 # What one request may bring or ask for. Higher limits spare clients requests; lower ones let other requests have their

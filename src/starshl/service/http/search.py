@@ -19,8 +19,8 @@ from ...collection.options import SearchOptions
 from ...collection.previews import PREVIEW_TYPES, Preview
 from ...data.features.picture_files import MEDIA_TYPES
 from ..inputs import picture_and_preview, picture_vector, preview, row_vectors, text_vectors
-from ..requests import NewItems
 from ..searcher import Rows, Searcher
+from ..writes import NewItems
 from .collections import ItemId
 from .dependencies import InCollection, Key, answer, in_thread, router
 from .schemas import (
