@@ -1,4 +1,4 @@
-"""Download a file over HTTP: resume broken connections, refuse damaged files, say what to do about errors."""
+"""Where data sets can be downloaded, and how: broken connections are resumed, and damaged files refused."""
 
 from __future__ import annotations
 
@@ -27,8 +27,62 @@ _MAX_LENGTH_DIGITS = 18
 _TEMPORARY_STATUS = {408, 425, 429, 500, 502, 503, 504}
 
 
-class _CutError(Exception):
-    """The connection ended before the file did."""
+@dataclass(frozen=True, slots=True)
+class Web:
+    """Files at fixed addresses.
+
+    ``verified`` means that a download from here has given the registered arrays. The checksum
+    of the arrays is compared whether a source is verified or not.
+    """
+
+    urls: tuple[str, ...]
+    convert: Callable[[Sequence[Path]], dict[str, np.ndarray]]
+    md5: tuple[str, ...] = ()
+    verified: bool = False
+
+    @property
+    def label(self) -> str:
+        return self.urls[0].partition("//")[2].partition("/")[0]
+
+    def fetch(self, folder: Path, progress: DownloadProgress | None) -> list[Path]:
+        """Download all files into ``folder``; those that are there already are kept."""
+        paths = [folder / url.rpartition("/")[2] for url in self.urls]
+        for url, path, md5 in zip(self.urls, paths, self.md5 or (None,) * len(paths), strict=True):
+            if not path.exists():
+                download(url, path, md5=md5, progress=progress)
+        return paths
+
+
+@dataclass(frozen=True, slots=True)
+class OpenML:
+    """One ARFF file of openml.org; its API gives the address and the MD5."""
+
+    data_id: int
+    convert: Callable[[Sequence[Path]], dict[str, np.ndarray]]
+    verified: bool = False
+    api: str = "https://www.openml.org/api/v1/json/data"
+
+    @property
+    def label(self) -> str:
+        return f"openml.org, data set {self.data_id}"
+
+    def fetch(self, folder: Path, progress: DownloadProgress | None) -> list[Path]:
+        """Download the data file into ``folder``, unless it is there already."""
+        path = folder / f"openml-{self.data_id}.arff"
+        if not path.exists():
+            url = f"{self.api}/{self.data_id}"
+            about = read_json(url).get("data_set_description")
+            if not isinstance(about, dict) or not isinstance(about.get("url"), str):
+                raise DownloadError(f"{url} names no data file.")
+            download(about["url"], path, md5=_text_or_none(about.get("md5_checksum")), progress=progress)
+        return [path]
+
+
+Source = Web | OpenML
+
+
+def _text_or_none(value: object) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def download(
@@ -97,6 +151,10 @@ def read_json(url: str, *, timeout: float = 30.0) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise DownloadError(f"{url} answered with a JSON {type(value).__name__} instead of an object.")
     return value
+
+
+class _CutError(Exception):
+    """The connection ended before the file did."""
 
 
 def _receive(url: str, part: Path, timeout: float, progress: DownloadProgress | None) -> None:
@@ -191,64 +249,3 @@ def _md5_of(path: Path) -> str:
 def _reason(error: Exception) -> str:
     cause = getattr(error, "reason", None)
     return str(cause if cause is not None else error) or type(error).__name__
-
-
-# Where a data set can be downloaded, and what turns the downloaded files into arrays.
-
-
-@dataclass(frozen=True, slots=True)
-class Web:
-    """Files at fixed addresses.
-
-    ``verified`` means that a download from here has given the registered arrays. The checksum
-    of the arrays is compared whether a source is verified or not.
-    """
-
-    urls: tuple[str, ...]
-    convert: Callable[[Sequence[Path]], dict[str, np.ndarray]]
-    md5: tuple[str, ...] = ()
-    verified: bool = False
-
-    @property
-    def label(self) -> str:
-        return self.urls[0].partition("//")[2].partition("/")[0]
-
-    def fetch(self, folder: Path, progress: DownloadProgress | None) -> list[Path]:
-        """Download all files into ``folder``; those that are there already are kept."""
-        paths = [folder / url.rpartition("/")[2] for url in self.urls]
-        for url, path, md5 in zip(self.urls, paths, self.md5 or (None,) * len(paths), strict=True):
-            if not path.exists():
-                download(url, path, md5=md5, progress=progress)
-        return paths
-
-
-@dataclass(frozen=True, slots=True)
-class OpenML:
-    """One ARFF file of openml.org; its API gives the address and the MD5."""
-
-    data_id: int
-    convert: Callable[[Sequence[Path]], dict[str, np.ndarray]]
-    verified: bool = False
-    api: str = "https://www.openml.org/api/v1/json/data"
-
-    @property
-    def label(self) -> str:
-        return f"openml.org, data set {self.data_id}"
-
-    def fetch(self, folder: Path, progress: DownloadProgress | None) -> list[Path]:
-        """Download the data file into ``folder``, unless it is there already."""
-        path = folder / f"openml-{self.data_id}.arff"
-        if not path.exists():
-            url = f"{self.api}/{self.data_id}"
-            about = read_json(url).get("data_set_description")
-            if not isinstance(about, dict) or not isinstance(about.get("url"), str):
-                raise DownloadError(f"{url} names no data file.")
-            download(about["url"], path, md5=_text_or_none(about.get("md5_checksum")), progress=progress)
-        return [path]
-
-
-def _text_or_none(value: object) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-Source = Web | OpenML

@@ -20,7 +20,9 @@ from ...exceptions import ChecksumError, DatasetUnavailableError, DownloadError
 from .download import Source
 from .registry import ENTRIES, Entry, entry_of
 
-# A data set in memory.
+# Room for small arrays next to X, and for X in a wider type than the registered one.
+_SMALL_ARRAYS_BYTES = 1 << 26
+_BYTES_PER_ENTRY = 64  # of X: eight times the widest number
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,11 +64,6 @@ class Dataset:
     def __repr__(self) -> str:
         rows, features = self.X.shape
         return f"Dataset({self.name!r}, {rows:,} x {features:,} {self.X.dtype}, {self.n_classes} classes)"
-
-
-# Room for small arrays next to X, and for X in a wider type than the registered one.
-_SMALL_ARRAYS_BYTES = 1 << 26
-_BYTES_PER_ENTRY = 64  # of X: eight times the widest number
 
 
 def names() -> tuple[str, ...]:

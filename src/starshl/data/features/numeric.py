@@ -1,4 +1,4 @@
-"""Impute: fill missing values."""
+"""Steps for numbers: Impute fills gaps, Scale and UnitLength bring columns and rows to one size, Reduce leaves few."""
 
 from __future__ import annotations
 
@@ -19,22 +19,6 @@ from ...learning.linalg import principal_directions, project, unit_rows
 from .step import Step
 
 _STRATEGIES = ("median", "mean", "most_frequent")
-
-
-def is_missing(cells: np.ndarray) -> np.ndarray:
-    """Return which entries are missing: NaN, None, or the NA or NaT of pandas."""
-    if cells.dtype.kind == "f":
-        return np.isnan(cells)
-    if cells.dtype.kind != "O":
-        return np.zeros(cells.shape, dtype=bool)
-    return np.array([is_gap(cell) for cell in cells.ravel()], dtype=bool).reshape(cells.shape)
-
-
-def with_none(cells: np.ndarray) -> np.ndarray:
-    """Return objects with None wherever one is missing."""
-    marked = cells.astype(object)
-    marked[is_missing(cells)] = None
-    return marked
 
 
 class Impute(Step):
@@ -136,9 +120,6 @@ def _most_frequent_text(X: np.ndarray) -> np.ndarray:
     return np.array([fill if isinstance(fill, str) else "" for fill in imputer.statistics_], dtype=object)
 
 
-# Scale: bring every column to mean 0 and standard deviation 1.
-
-
 class Scale(Step):
     """Subtract each column's mean and divide by its standard deviation, as scikit-learn's StandardScaler does.
 
@@ -215,9 +196,6 @@ class Scale(Step):
         tags.input_tags.sparse = not self.center
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-# Reduce: many features become the few directions in which rows differ most, with every view counting the same.
 
 
 class Reduce(Step):
@@ -321,9 +299,6 @@ class Reduce(Step):
         return tags
 
 
-# UnitLength: rows divided by their length, so that only directions count.
-
-
 class UnitLength(Step):
     """Divide every row by its length; rows of zeros stay as they are.
 
@@ -357,3 +332,19 @@ class UnitLength(Step):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def is_missing(cells: np.ndarray) -> np.ndarray:
+    """Return which entries are missing: NaN, None, or the NA or NaT of pandas."""
+    if cells.dtype.kind == "f":
+        return np.isnan(cells)
+    if cells.dtype.kind != "O":
+        return np.zeros(cells.shape, dtype=bool)
+    return np.array([is_gap(cell) for cell in cells.ravel()], dtype=bool).reshape(cells.shape)
+
+
+def with_none(cells: np.ndarray) -> np.ndarray:
+    """Return objects with None wherever one is missing."""
+    marked = cells.astype(object)
+    marked[is_missing(cells)] = None
+    return marked

@@ -1,4 +1,4 @@
-"""Picture files: read within limits that are checked before anything is decoded, and made into previews."""
+"""Picture files: read within limits that are checked before decoding, brought to one size, and made into previews."""
 
 from __future__ import annotations
 
@@ -49,6 +49,9 @@ MEDIA_TYPES = tuple(kind.media_type for kind in _KINDS.values())
 _DECODERS = tuple(kind.decoder for kind in _KINDS.values())
 _TILE_SIZE = (322, 323)  # tags of a TIFF file
 _LOSSLESS_SIDE = 64  # up to which a preview keeps every pixel: it will be shown enlarged
+_LARGEST_SIDE = 4096  # pixels: 48 MB per picture
+_SHAPES = ("whole", "center")
+_CHANNELS = 3
 _WHITE = (255, 255, 255, 255)
 
 
@@ -111,86 +114,6 @@ def preview_of(source: Any, side: int = PREVIEW_SIDE) -> bytes:
     file = io.BytesIO()
     image.save(file, "WEBP", quality=80, method=4, lossless=max(image.size) <= _LOSSLESS_SIDE)
     return file.getvalue()
-
-
-def _upright_rgb(image: Image, name: str) -> Image:
-    """Return the first picture of a file, decoded, turned upright, without transparency, as RGB."""
-    images, operations = require("PIL.Image", extra="pictures"), require("PIL.ImageOps", extra="pictures")
-    image.load()
-    try:
-        image = operations.exif_transpose(image)
-    except Exception:  # a damaged tag says nothing about which side is up
-        image.getexif().clear()
-    if image.mode == "F":
-        raise PictureError(
-            f"{name} holds floating-point numbers, of which nobody can say which is white. Colors are whole numbers of "
-            "8 or 16 bits. Convert it."
-        )
-    if image.mode.startswith("I"):
-        # Pillow would cut 16-bit gray levels off at 255.
-        image = images.fromarray((np.asarray(image).clip(0, 65535) // 257).astype(np.uint8))
-    if image.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
-        clear = image.convert("RGBA")
-        image = images.alpha_composite(images.new("RGBA", clear.size, _WHITE), clear)
-    return image if image.mode == "RGB" else image.convert("RGB")
-
-
-def _checked_array(array: np.ndarray, max_pixels: int) -> np.ndarray:
-    if array.dtype != np.uint8 or array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] != 3):
-        raise PictureError(
-            f"The picture is an array of {array.dtype} of shape {array.shape}; it must be uint8, from 0 to 255, of "
-            "shape (height, width) or (height, width, 3). Convert it."
-        )
-    _check_size((array.shape[1], array.shape[0]), "The picture", max_pixels)
-    return np.ascontiguousarray(array)
-
-
-def _check_size(size: tuple[int, int], name: str, max_pixels: int) -> None:
-    width, height = size
-    if min(size) < SMALLEST:
-        raise PictureError(
-            f"{name} has {width} x {height} pixels, too few to see anything. A picture needs at least {SMALLEST} x "
-            f"{SMALLEST}. Give a larger one."
-        )
-    if width * height > max_pixels:
-        raise PictureError(f"{name} has {width:,} x {height:,} pixels, which is too large. {_allowed(max_pixels)}")
-
-
-def _check_tiles(image: Image, name: str, max_pixels: int) -> None:
-    """Refuse a TIFF whose tiles are larger than a picture may be: a decoder makes room for a whole one."""
-    tags = getattr(image, "tag_v2", {})
-    tile = [tags.get(tag, 0) for tag in _TILE_SIZE]
-    if math.prod(tile) > max_pixels:
-        raise PictureError(f"{name} has tiles of {tile[0]:,} x {tile[1]:,} pixels. {_allowed(max_pixels)}")
-
-
-def _allowed(max_pixels: int) -> str:
-    return f"Up to {max_pixels / 1e6:g} megapixels are allowed. Make it smaller."
-
-
-def _name_of(source: Any) -> str:
-    if isinstance(source, bytes):
-        return "The picture"
-    if not isinstance(source, str | os.PathLike):
-        raise TypeError(
-            f"A picture is of type {type(source).__name__}; it must be a path, the bytes of a file, an array of uint8 "
-            "or a Pillow picture."
-        )
-    return repr(os.fspath(source))
-
-
-def _reason(error: Exception) -> str:
-    # Pillow names the object in memory where it knows no file name, and the system a path that the caller may not use.
-    if type(error).__name__ == "UnidentifiedImageError":
-        return "it is of another kind"
-    return (isinstance(error, OSError) and error.strerror) or str(error).rstrip(".")
-
-
-# ReadPictures: picture files of any size and color mode as arrays of one size.
-
-_CHANNELS = 3
-_SHAPES = ("whole", "center")
-_LARGEST_SIDE = 4096  # pixels: 48 MB per picture
 
 
 class ReadPictures(Step):
@@ -264,3 +187,76 @@ class ReadPictures(Step):
         tags.input_tags.two_d_array = False
         tags.requires_fit = False
         return tags
+
+
+def _upright_rgb(image: Image, name: str) -> Image:
+    """Return the first picture of a file, decoded, turned upright, without transparency, as RGB."""
+    images, operations = require("PIL.Image", extra="pictures"), require("PIL.ImageOps", extra="pictures")
+    image.load()
+    try:
+        image = operations.exif_transpose(image)
+    except Exception:  # a damaged tag says nothing about which side is up
+        image.getexif().clear()
+    if image.mode == "F":
+        raise PictureError(
+            f"{name} holds floating-point numbers, of which nobody can say which is white. Colors are whole numbers of "
+            "8 or 16 bits. Convert it."
+        )
+    if image.mode.startswith("I"):
+        # Pillow would cut 16-bit gray levels off at 255.
+        image = images.fromarray((np.asarray(image).clip(0, 65535) // 257).astype(np.uint8))
+    if image.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
+        clear = image.convert("RGBA")
+        image = images.alpha_composite(images.new("RGBA", clear.size, _WHITE), clear)
+    return image if image.mode == "RGB" else image.convert("RGB")
+
+
+def _checked_array(array: np.ndarray, max_pixels: int) -> np.ndarray:
+    if array.dtype != np.uint8 or array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] != 3):
+        raise PictureError(
+            f"The picture is an array of {array.dtype} of shape {array.shape}; it must be uint8, from 0 to 255, of "
+            "shape (height, width) or (height, width, 3). Convert it."
+        )
+    _check_size((array.shape[1], array.shape[0]), "The picture", max_pixels)
+    return np.ascontiguousarray(array)
+
+
+def _check_size(size: tuple[int, int], name: str, max_pixels: int) -> None:
+    width, height = size
+    if min(size) < SMALLEST:
+        raise PictureError(
+            f"{name} has {width} x {height} pixels, too few to see anything. A picture needs at least {SMALLEST} x "
+            f"{SMALLEST}. Give a larger one."
+        )
+    if width * height > max_pixels:
+        raise PictureError(f"{name} has {width:,} x {height:,} pixels, which is too large. {_allowed(max_pixels)}")
+
+
+def _check_tiles(image: Image, name: str, max_pixels: int) -> None:
+    """Refuse a TIFF whose tiles are larger than a picture may be: a decoder makes room for a whole one."""
+    tags = getattr(image, "tag_v2", {})
+    tile = [tags.get(tag, 0) for tag in _TILE_SIZE]
+    if math.prod(tile) > max_pixels:
+        raise PictureError(f"{name} has tiles of {tile[0]:,} x {tile[1]:,} pixels. {_allowed(max_pixels)}")
+
+
+def _allowed(max_pixels: int) -> str:
+    return f"Up to {max_pixels / 1e6:g} megapixels are allowed. Make it smaller."
+
+
+def _name_of(source: Any) -> str:
+    if isinstance(source, bytes):
+        return "The picture"
+    if not isinstance(source, str | os.PathLike):
+        raise TypeError(
+            f"A picture is of type {type(source).__name__}; it must be a path, the bytes of a file, an array of uint8 "
+            "or a Pillow picture."
+        )
+    return repr(os.fspath(source))
+
+
+def _reason(error: Exception) -> str:
+    # Pillow names the object in memory where it knows no file name, and the system a path that the caller may not use.
+    if type(error).__name__ == "UnidentifiedImageError":
+        return "it is of another kind"
+    return (isinstance(error, OSError) and error.strerror) or str(error).rstrip(".")

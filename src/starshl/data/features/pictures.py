@@ -16,146 +16,25 @@ from ..._common.validation import SamplesLike, check_choice, check_integer, chec
 from ._picture_loops import fill_color, fill_hog
 from .step import Step
 
-# Color histograms: which colors a picture has, wherever they are.
-
 COLOR_BINS = (8, 4, 4)  # of hue, saturation and value; by leave-one-out on training pictures of CIFAR-10
 GRAY_BINS = 16  # not tuned: gray levels are off by default
-_TILE_COLOR = 256  # pictures that one thread does at a time
-
-
-def to_hsv(pictures: np.ndarray) -> np.ndarray:
-    """Return hue, saturation and value of RGB pictures, (..., 3), all from 0 to 1 as in ``skimage.color.rgb2hsv``.
-
-    Examples
-    --------
-    >>> to_hsv(np.array([0.0, 0.5, 0.0])).round(2).tolist()  # dark green
-    [0.33, 1.0, 0.5]
-    """
-    value, least = pictures.max(axis=-1), pictures.min(axis=-1)
-    spread = value - least
-    saturation = np.divide(spread, value, out=np.zeros_like(value), where=value > 0)
-    red, green, blue = np.moveaxis(pictures, -1, 0)
-    # The largest channel tells the third of the color circle, the other two where in it.
-    turns = np.select([value == red, value == green], [green - blue, blue - red], red - green)
-    turns = np.divide(turns, spread, out=np.zeros_like(value), where=spread > 0)
-    thirds = np.select([value == red, value == green], [0.0, 2.0], 4.0)
-    hue = np.where(spread > 0, (turns + thirds) / 6.0 % 1.0, 0.0)
-    return np.stack([hue, saturation, value], axis=-1)
-
-
-def color_features(pictures: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
-    """Return the roots of the shares of pixels in 8 x 4 x 4 bins of hue, saturation and value, (n, 128), float32.
-
-    Between the roots of histograms, Euclidean distances are Hellinger distances, which suit shares better.
-
-    Parameters
-    ----------
-    pictures : array of shape (n, height, width, 3), red, green and blue from 0 to 1
-    n_jobs : number of threads
-    """
-
-    def read(block: np.ndarray) -> np.ndarray:
-        return to_hsv(block.reshape(len(block), -1, 3))
-
-    return _histograms(pictures, read, COLOR_BINS, n_jobs)
-
-
-def gray_features(pictures: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
-    """Return the roots of the shares of pixels in 16 bins of gray, (n, 16), float32; see :func:`color_features`."""
-
-    def read(block: np.ndarray) -> np.ndarray:
-        flat = block.reshape(len(block), -1)
-        return np.stack([np.zeros_like(flat), np.zeros_like(flat), flat], axis=-1)
-
-    return _histograms(pictures, read, (1, 1, GRAY_BINS), n_jobs)
-
-
-def _histograms(
-    pictures: np.ndarray, read: Callable[[np.ndarray], np.ndarray], bins: tuple[int, int, int], n_jobs: int | None
-) -> np.ndarray:
-    counts = np.zeros((len(pictures), int(np.prod(bins))), dtype=np.float64)
-
-    def fill(tile: slice) -> None:
-        fill_color(read(np.ascontiguousarray(pictures[tile], dtype=np.float64)), bins, counts[tile])
-
-    run_all([partial(fill, tile) for tile in tiles(len(pictures), _TILE_COLOR)], n_jobs)
-    return np.sqrt(counts).astype(np.float32)
-
-
-# Histograms of oriented gradients: the shapes in a picture, whatever its brightness and contrast.
-
 CELLS_PER_BLOCK = 2  # with nine orientations of half a circle, what Dalal and Triggs 2005 found best
 _DEGREES = 20  # per orientation
-_TILE = 256  # pictures that one thread does at a time
-
-
-def n_hog_features(height: int, width: int, cell: int, *, signed: bool = False) -> int:
-    """Return how many features a picture has in cells of this size; none if it has fewer than 2 x 2 cells.
-
-    Examples
-    --------
-    >>> n_hog_features(28, 28, 7)  # 3 x 3 blocks of 2 x 2 cells of 9 orientations
-    324
-    """
-    blocks = [max(0, side // cell - CELLS_PER_BLOCK + 1) for side in (height, width)]
-    return blocks[0] * blocks[1] * CELLS_PER_BLOCK**2 * n_orientations(signed)
-
-
-def n_orientations(signed: bool) -> int:
-    """Return the number of orientations in half a circle, or in a whole one if bright on dark is told apart."""
-    return (360 if signed else 180) // _DEGREES
-
-
-def hog_features(
-    pictures: np.ndarray, cell: int, n_jobs: int | None = None, *, signed: bool = False, votes: str = "shared"
-) -> np.ndarray:
-    r"""Return histograms of oriented gradients, shape (n, n_features), float32 (Dalal and Triggs 2005).
-
-    The gradient of a pixel, :math:`(I_{i+1,j} - I_{i-1,j}, I_{i,j+1} - I_{i,j-1})`, adds its length to the histogram
-    of its cell of ``cell`` x ``cell`` pixels, over orientations of 20 degrees; of several channels, the longest
-    gradient counts. All blocks of 2 x 2 cells are divided by their length, cut off at .2, and divided by their length
-    again.
-
-    Parameters
-    ----------
-    pictures : array of shape (n, height, width, n_channels), from 0 to 1
-    cell : int
-    n_jobs : number of threads
-    signed : bool, default=False
-        Tell bright on dark from dark on bright: 18 orientations instead of nine.
-    votes : {"shared", "whole"}, default="shared"
-        Where the length of a gradient goes. "shared": to the nearest two orientations in the nearest four cells, in
-        proportion to how near they are, as in the paper; on MNIST this leaves a fifth fewer training rows in the wrong
-        class by leave-one-out, and on CIFAR-10 a twelfth fewer. "whole": to one cell and orientation; pixels beyond the
-        last whole cell are left out. This equals ``skimage.feature.hog``.
-    """
-    check_choice(votes, "votes", ("shared", "whole"))
-    n_pictures, height, width, _ = pictures.shape
-    features = np.empty((n_pictures, n_hog_features(height, width, cell, signed=signed)), dtype=np.float32)
-    turn = 2 * np.pi if signed else np.pi
-
-    def fill(tile: slice) -> None:
-        block = np.ascontiguousarray(pictures[tile], dtype=np.float64)
-        fill_hog(block, n_orientations(signed), turn, cell, CELLS_PER_BLOCK, votes == "shared", features[tile])
-
-    run_all([partial(fill, tile) for tile in tiles(n_pictures, _TILE)], n_jobs)
-    return features
-
-
-_PARTS = ("pixels", "hog", "color")
 # Cells along the shorter side. By leave-one-out on training pictures of MNIST and CIFAR-10, both together beat each
 # alone, and signs help in the coarse cells only.
 _GRIDS = (7, 4)
 _SMALLEST_CELL = 2  # pixels
+_PARTS = ("pixels", "hog", "color")
 _WHITES = (1, 255, 65535)  # of floats, bytes and 16-bit pictures
 _GRAY, _COLORS = 1, 3  # channels
+_TILE = 256  # pictures that one thread does at a time
 
 
 class PictureFeatures(Step):
     """Turn pictures into one row of features each: pixels, histograms of oriented gradients, and colors.
 
     ``views`` says which columns belong together, for the parameter of that name of :class:`starshl.StarRidge` and
-    :class:`starshl.StarSHL`; :func:`picture_hasher` puts both together.
+    :class:`starshl.StarSHL`; :func:`starshl.hashers.picture_hasher` puts both together.
 
     Parameters
     ----------
@@ -357,3 +236,121 @@ def _check_shape(shape: Sequence[int] | None) -> tuple[int, int, int]:
             "green and blue."
         )
     return sides[0], sides[1], sides[2]
+
+
+# Histograms of oriented gradients: the shapes in a picture, whatever its brightness and contrast.
+
+
+def hog_features(
+    pictures: np.ndarray, cell: int, n_jobs: int | None = None, *, signed: bool = False, votes: str = "shared"
+) -> np.ndarray:
+    r"""Return histograms of oriented gradients, shape (n, n_features), float32 (Dalal and Triggs 2005).
+
+    The gradient of a pixel, :math:`(I_{i+1,j} - I_{i-1,j}, I_{i,j+1} - I_{i,j-1})`, adds its length to the histogram
+    of its cell of ``cell`` x ``cell`` pixels, over orientations of 20 degrees; of several channels, the longest
+    gradient counts. All blocks of 2 x 2 cells are divided by their length, cut off at .2, and divided by their length
+    again.
+
+    Parameters
+    ----------
+    pictures : array of shape (n, height, width, n_channels), from 0 to 1
+    cell : int
+    n_jobs : number of threads
+    signed : bool, default=False
+        Tell bright on dark from dark on bright: 18 orientations instead of nine.
+    votes : {"shared", "whole"}, default="shared"
+        Where the length of a gradient goes. "shared": to the nearest two orientations in the nearest four cells, in
+        proportion to how near they are, as in the paper; on MNIST this leaves a fifth fewer training rows in the wrong
+        class by leave-one-out, and on CIFAR-10 a twelfth fewer. "whole": to one cell and orientation; pixels beyond the
+        last whole cell are left out. This equals ``skimage.feature.hog``.
+    """
+    check_choice(votes, "votes", ("shared", "whole"))
+    n_pictures, height, width, _ = pictures.shape
+    features = np.empty((n_pictures, n_hog_features(height, width, cell, signed=signed)), dtype=np.float32)
+    turn = 2 * np.pi if signed else np.pi
+
+    def fill(tile: slice) -> None:
+        block = np.ascontiguousarray(pictures[tile], dtype=np.float64)
+        fill_hog(block, n_orientations(signed), turn, cell, CELLS_PER_BLOCK, votes == "shared", features[tile])
+
+    run_all([partial(fill, tile) for tile in tiles(n_pictures, _TILE)], n_jobs)
+    return features
+
+
+def n_hog_features(height: int, width: int, cell: int, *, signed: bool = False) -> int:
+    """Return how many features a picture has in cells of this size; none if it has fewer than 2 x 2 cells.
+
+    Examples
+    --------
+    >>> n_hog_features(28, 28, 7)  # 3 x 3 blocks of 2 x 2 cells of 9 orientations
+    324
+    """
+    blocks = [max(0, side // cell - CELLS_PER_BLOCK + 1) for side in (height, width)]
+    return blocks[0] * blocks[1] * CELLS_PER_BLOCK**2 * n_orientations(signed)
+
+
+def n_orientations(signed: bool) -> int:
+    """Return the number of orientations in half a circle, or in a whole one if bright on dark is told apart."""
+    return (360 if signed else 180) // _DEGREES
+
+
+# Color histograms: which colors a picture has, wherever they are.
+
+
+def color_features(pictures: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+    """Return the roots of the shares of pixels in 8 x 4 x 4 bins of hue, saturation and value, (n, 128), float32.
+
+    Between the roots of histograms, Euclidean distances are Hellinger distances, which suit shares better.
+
+    Parameters
+    ----------
+    pictures : array of shape (n, height, width, 3), red, green and blue from 0 to 1
+    n_jobs : number of threads
+    """
+
+    def read(block: np.ndarray) -> np.ndarray:
+        return to_hsv(block.reshape(len(block), -1, 3))
+
+    return _histograms(pictures, read, COLOR_BINS, n_jobs)
+
+
+def gray_features(pictures: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+    """Return the roots of the shares of pixels in 16 bins of gray, (n, 16), float32; see :func:`color_features`."""
+
+    def read(block: np.ndarray) -> np.ndarray:
+        flat = block.reshape(len(block), -1)
+        return np.stack([np.zeros_like(flat), np.zeros_like(flat), flat], axis=-1)
+
+    return _histograms(pictures, read, (1, 1, GRAY_BINS), n_jobs)
+
+
+def _histograms(
+    pictures: np.ndarray, read: Callable[[np.ndarray], np.ndarray], bins: tuple[int, int, int], n_jobs: int | None
+) -> np.ndarray:
+    counts = np.zeros((len(pictures), int(np.prod(bins))), dtype=np.float64)
+
+    def fill(tile: slice) -> None:
+        fill_color(read(np.ascontiguousarray(pictures[tile], dtype=np.float64)), bins, counts[tile])
+
+    run_all([partial(fill, tile) for tile in tiles(len(pictures), _TILE)], n_jobs)
+    return np.sqrt(counts).astype(np.float32)
+
+
+def to_hsv(pictures: np.ndarray) -> np.ndarray:
+    """Return hue, saturation and value of RGB pictures, (..., 3), all from 0 to 1 as in ``skimage.color.rgb2hsv``.
+
+    Examples
+    --------
+    >>> to_hsv(np.array([0.0, 0.5, 0.0])).round(2).tolist()  # dark green
+    [0.33, 1.0, 0.5]
+    """
+    value, least = pictures.max(axis=-1), pictures.min(axis=-1)
+    spread = value - least
+    saturation = np.divide(spread, value, out=np.zeros_like(value), where=value > 0)
+    red, green, blue = np.moveaxis(pictures, -1, 0)
+    # The largest channel tells the third of the color circle, the other two where in it.
+    turns = np.select([value == red, value == green], [green - blue, blue - red], red - green)
+    turns = np.divide(turns, spread, out=np.zeros_like(value), where=spread > 0)
+    thirds = np.select([value == red, value == green], [0.0, 2.0], 4.0)
+    hue = np.where(spread > 0, (turns + thirds) / 6.0 % 1.0, 0.0)
+    return np.stack([hue, saturation, value], axis=-1)

@@ -18,9 +18,82 @@ from .step import Step
 from .table import OneHot, TableFeatures
 from .text import Text
 
-# Checks of model files that hold the steps before a hasher.
-
+BUILT_IN_STEPS: dict[str, type[Step]] = {
+    step.__name__: step
+    for step in (
+        Impute,
+        NetworkFeatures,
+        OneHot,
+        PictureFeatures,
+        ReadPictures,
+        Reduce,
+        Scale,
+        TableFeatures,
+        Text,
+        UnitLength,
+    )
+}
+#: A few rows and what a transformer made of them, which identify one that a file cannot hold when it is opened.
+Probe = dict[str, Any]
 HASHER_PREFIX = "hasher."  # of the names of arrays that belong to the hasher inside
+_PROBE_ROWS = 3  # tell another transformer apart, and fit in a header
+
+
+def is_built_in(step: Any) -> bool:
+    """Return whether a file can hold a step."""
+    return BUILT_IN_STEPS.get(type(step).__name__) is type(step)
+
+
+def take_probes(steps: Sequence[Any], X: Any) -> list[Probe | None]:
+    """Return one probe per step that a file cannot hold, taken on the first rows of X, and None for the others."""
+    if X is None or all(is_built_in(step) for step in steps):
+        return [None] * len(steps)
+    rows = X[:_PROBE_ROWS]
+    probes: list[Probe | None] = []
+    for step in steps:
+        result = step.transform(rows)
+        probes.append(None if is_built_in(step) else _take_probe(rows, result))
+        rows = result
+    return probes
+
+
+def pack_steps(
+    steps: Sequence[Any], probes: Sequence[Probe | None], arrays: dict[str, np.ndarray]
+) -> list[dict[str, Any]]:
+    """Return what a file's header says about steps; add their arrays to ``arrays``."""
+    return [
+        _pack_step(step, probe, f"step.{position}.", arrays)
+        for position, (step, probe) in enumerate(zip(steps, probes, strict=True))
+    ]
+
+
+def _pack_step(step: Any, probe: Probe | None, prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    if is_built_in(step):
+        return step._pack(prefix, arrays)
+    packed = None if probe is None else _pack_probe(probe, prefix, arrays)
+    return {"name": None, "type": type(step).__name__, "probe": packed}
+
+
+def unpack_steps(
+    specs: list[dict[str, Any]], arrays: dict[str, np.ndarray], given: Sequence[Any] | None, reopen: str
+) -> tuple[list[Any], list[Probe | None]]:
+    """Return the steps and probes that :func:`pack_steps` was given.
+
+    ``given`` are the transformers that the file does not hold, and ``reopen`` the call that takes them.
+    """
+    passed = _check_given_steps(specs, given, reopen)
+    steps: list[Any] = []
+    probes: list[Probe | None] = []
+    for position, spec in enumerate(specs):
+        prefix, probe = f"step.{position}.", None
+        if spec["name"] is not None:
+            steps.append(Step._unpack(spec, prefix, arrays, BUILT_IN_STEPS))
+        else:
+            if spec["probe"] is not None:
+                probe = _check_transformer(passed[position], spec["probe"], prefix, arrays, position)
+            steps.append(passed[position])
+        probes.append(probe)
+    return steps, probes
 
 
 def check_arrays_have_owners(specs: Any, arrays: dict[str, np.ndarray]) -> None:
@@ -32,7 +105,7 @@ def check_arrays_have_owners(specs: Any, arrays: dict[str, np.ndarray]) -> None:
         raise BundleFormatError.damaged(f"it has {what}")
 
 
-def check_given_steps(specs: list[dict[str, Any]], steps: Sequence[Any] | None, reopen: str) -> Sequence[Any]:
+def _check_given_steps(specs: list[dict[str, Any]], steps: Sequence[Any] | None, reopen: str) -> Sequence[Any]:
     """Return one entry per step: the transformer that was passed for it, or None if the file holds the step.
 
     ``reopen`` is the call that takes transformers, for the message that asks for them.
@@ -60,12 +133,7 @@ def check_given_steps(specs: list[dict[str, Any]], steps: Sequence[Any] | None, 
     return steps
 
 
-# Probes: a few rows that identify a transformer which a file cannot hold, when the file is opened.
-
-Probe = dict[str, Any]
-
-
-def take_probe(rows: Any, result: Any) -> Probe | None:
+def _take_probe(rows: Any, result: Any) -> Probe | None:
     """Return what went into a transformer and what came out, None if a file cannot hold them."""
     names = [str(name) for name in rows.columns] if hasattr(rows, "columns") else None
     cells = _array(rows)
@@ -77,14 +145,14 @@ def take_probe(rows: Any, result: Any) -> Probe | None:
     return probe
 
 
-def pack_probe(probe: Probe, prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+def _pack_probe(probe: Probe, prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     """Return the header entry of a probe; add its arrays to ``arrays``."""
     plain, packed = pack_values(probe, prefix)
     arrays |= packed
     return plain
 
 
-def check_transformer(transformer: Any, spec: Any, prefix: str, arrays: dict[str, np.ndarray], position: int) -> Probe:
+def _check_transformer(transformer: Any, spec: Any, prefix: str, arrays: dict[str, np.ndarray], position: int) -> Probe:
     """Refuse a transformer whose output differs from that of the fitted one; return the probe."""
     probe = unpack_values(spec, arrays, prefix)
     try:
@@ -129,78 +197,3 @@ def _are_close(result: np.ndarray, expected: np.ndarray) -> bool:
 def _shown(values: np.ndarray) -> str:
     text = str(values.tolist())
     return text if len(text) <= 80 else f"{text[:77]}..."
-
-
-BUILT_IN_STEPS: dict[str, type[Step]] = {
-    step.__name__: step
-    for step in (
-        Impute,
-        NetworkFeatures,
-        OneHot,
-        PictureFeatures,
-        ReadPictures,
-        Reduce,
-        Scale,
-        TableFeatures,
-        Text,
-        UnitLength,
-    )
-}
-_PROBE_ROWS = 3  # tell another transformer apart, and fit in a header
-
-
-def is_built_in(step: Any) -> bool:
-    """Return whether a file can hold a step."""
-    return BUILT_IN_STEPS.get(type(step).__name__) is type(step)
-
-
-def take_probes(steps: Sequence[Any], X: Any) -> list[Probe | None]:
-    """Return one probe per step that a file cannot hold, taken on the first rows of X, and None for the others."""
-    if X is None or all(is_built_in(step) for step in steps):
-        return [None] * len(steps)
-    rows = X[:_PROBE_ROWS]
-    probes: list[Probe | None] = []
-    for step in steps:
-        result = step.transform(rows)
-        probes.append(None if is_built_in(step) else take_probe(rows, result))
-        rows = result
-    return probes
-
-
-def pack_steps(
-    steps: Sequence[Any], probes: Sequence[Probe | None], arrays: dict[str, np.ndarray]
-) -> list[dict[str, Any]]:
-    """Return what a file's header says about steps; add their arrays to ``arrays``."""
-    return [
-        _pack_step(step, probe, f"step.{position}.", arrays)
-        for position, (step, probe) in enumerate(zip(steps, probes, strict=True))
-    ]
-
-
-def _pack_step(step: Any, probe: Probe | None, prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    if is_built_in(step):
-        return step._pack(prefix, arrays)
-    packed = None if probe is None else pack_probe(probe, prefix, arrays)
-    return {"name": None, "type": type(step).__name__, "probe": packed}
-
-
-def unpack_steps(
-    specs: list[dict[str, Any]], arrays: dict[str, np.ndarray], given: Sequence[Any] | None, reopen: str
-) -> tuple[list[Any], list[Probe | None]]:
-    """Return the steps and probes that :func:`pack_steps` was given.
-
-    ``given`` are the transformers that the file does not hold, and ``reopen`` the call that takes them.
-    """
-    passed = check_given_steps(specs, given, reopen)
-    steps: list[Any] = []
-    probes: list[Probe | None] = []
-    for position, spec in enumerate(specs):
-        prefix, probe = f"step.{position}.", None
-        if spec["name"] is not None:
-            steps.append(Step._unpack(spec, prefix, arrays, BUILT_IN_STEPS))
-        else:
-            if spec["probe"] is not None:
-                probe = check_transformer(passed[position], spec["probe"], prefix, arrays, position)
-            steps.append(passed[position])
-        probes.append(probe)
-    return steps, probes

@@ -1,4 +1,4 @@
-"""TableFeatures: numbers for the columns of a table, whatever they hold."""
+"""Cells of a table as numbers: TableFeatures for columns of any kind, and OneHot for categories."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .numeric import Impute, Scale, is_missing, with_none
 from .step import Step
 from .text import Text
 
-# OneHot: one column of zeros and ones per category.
+Column = str | int
 
 
 class OneHot(Step):
@@ -100,9 +100,6 @@ class OneHot(Step):
 def _key(value: object) -> object:
     # NaN is not equal to itself; it means for numbers what None means for text.
     return None if isinstance(value, float) and value != value else value
-
-
-Column = str | int
 
 
 class TableFeatures(Step):

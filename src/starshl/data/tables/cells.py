@@ -1,4 +1,4 @@
-"""What one cell of text says: a number, a missing value, a number with commas or something else."""
+"""Cells of a table: what a cell of text says, and the labels, ids, references and metadata that columns become."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ _MISSING_MARKS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "non
 _WITH_DECIMAL_COMMA = re.compile(r"[+-]?(\d+(,\d*)?|,\d+|\d{1,3}(\.\d{3})+,\d*)([eE][+-]?\d+)?")
 # 4,126 and 1.204,5, where the comma comes before the decimals; 1,204 and 1,204.5, where it separates thousands.
 _NUMBER_WITH_COMMA = re.compile(r"[+-]?(\d+,\d+|\d{1,3}(\.\d{3})+,\d+|\d{1,3}(,\d{3})+(\.\d+)?)([eE][+-]?\d+)?")
+# Without a leading zero: 0123 is a zip code, and 123 another.
+_PLAIN_NUMBER = re.compile(r"-?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_INT64 = np.iinfo(np.int64)
 
 
 def is_missing_mark(cell: str) -> bool:
@@ -64,11 +67,25 @@ def is_number_with_comma(cell: str) -> bool:
     return _NUMBER_WITH_COMMA.fullmatch(cell.strip()) is not None
 
 
-# Labels, ids, references and metadata from the cells of a table.
+def typed_cells(cells: Sequence[str], *, with_marks: bool = True, decimal: str = ".") -> list[Any]:
+    """Return cells of text as integers, numbers or text, whichever fits all of them; an empty cell is None.
 
-_INT64 = np.iinfo(np.int64)
-# Without a leading zero: 0123 is a zip code, and 123 another.
-_PLAIN_NUMBER = re.compile(r"-?((0|[1-9]\d*)(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+    ``with_marks`` makes common marks of missing values, such as NA, None too if all other cells are numbers;
+    ``decimal`` is what comes before the decimals of a number.
+
+    Examples
+    --------
+    >>> typed_cells(["1.5", "NA", ""]), typed_cells(["EU", "NA", ""])
+    ([1.5, None, None], ['EU', 'NA', None])
+    """
+    distinct = set(cells)
+    missing = {cell for cell in distinct if (is_missing_mark(cell) if with_marks else cell == "")}
+    present = {cell: number_text(cell, decimal) or "" for cell in distinct - missing}
+    if present and all(_is_plain_integer(number) for number in present.values()):
+        return [None if cell in missing else int(present[cell]) for cell in cells]
+    if present and all(_PLAIN_NUMBER.fullmatch(number) for number in present.values()):
+        return [None if cell in missing else float(present[cell]) for cell in cells]
+    return [cell or None for cell in cells]
 
 
 def labels_from_text(cells: Sequence[str]) -> np.ndarray:
@@ -134,27 +151,6 @@ def as_metadata(values: Cells, name: str) -> list[Any]:
     The error for anything else is the end of a sentence that begins with the name of the file.
     """
     return [_plain(value, name) for value in _listed(values)]
-
-
-def typed_cells(cells: Sequence[str], *, with_marks: bool = True, decimal: str = ".") -> list[Any]:
-    """Return cells of text as integers, numbers or text, whichever fits all of them; an empty cell is None.
-
-    ``with_marks`` makes common marks of missing values, such as NA, None too if all other cells are numbers;
-    ``decimal`` is what comes before the decimals of a number.
-
-    Examples
-    --------
-    >>> typed_cells(["1.5", "NA", ""]), typed_cells(["EU", "NA", ""])
-    ([1.5, None, None], ['EU', 'NA', None])
-    """
-    distinct = set(cells)
-    missing = {cell for cell in distinct if (is_missing_mark(cell) if with_marks else cell == "")}
-    present = {cell: number_text(cell, decimal) or "" for cell in distinct - missing}
-    if present and all(_is_plain_integer(number) for number in present.values()):
-        return [None if cell in missing else int(present[cell]) for cell in cells]
-    if present and all(_PLAIN_NUMBER.fullmatch(number) for number in present.values()):
-        return [None if cell in missing else float(present[cell]) for cell in cells]
-    return [cell or None for cell in cells]
 
 
 def _is_plain_integer(cell: str) -> bool:

@@ -42,12 +42,12 @@ def opened(location: Location) -> Iterator[IO[bytes]]:
         yield file
 
 
-def kind_of(location: Location) -> str:
+def suffix_of(location: Location) -> str:
     """Return what a location ends in; an array inside of a Zarr folder counts as Zarr.
 
     Examples
     --------
-    >>> kind_of("rows.NPY"), kind_of("s3://bucket/rows.zarr/X")
+    >>> suffix_of("rows.NPY"), suffix_of("s3://bucket/rows.zarr/X")
     ('.npy', '.zarr')
     """
     path = PurePosixPath(str(location))
@@ -63,11 +63,11 @@ def list_locations(location: Location, kinds: Sequence[str]) -> list[str]:
     with _reachable(text):
         files, is_folder = _list_url(text) if is_url(text) else _list_path(text)
     if is_folder:
-        present = [kind for kind in kinds if any(kind_of(file) == kind for file in files)]
+        present = [kind for kind in kinds if any(suffix_of(file) == kind for file in files)]
         if len(present) != 1:
             what = f"files that end in {' and in '.join(present)}" if present else "no file that is read here"
             raise TableError(text, [f"is a folder with {what}"], f"Give files of one kind: {', '.join(kinds)}.")
-        files = [file for file in files if kind_of(file) == present[0]]
+        files = [file for file in files if suffix_of(file) == present[0]]
     if not files:
         raise TableError(text, ["names no file"], _ADVICE)
     return sorted(files)
@@ -75,7 +75,7 @@ def list_locations(location: Location, kinds: Sequence[str]) -> list[str]:
 
 def _list_path(text: str) -> tuple[list[str], bool]:
     path = Path(text)
-    if path.is_file() or (path.is_dir() and kind_of(text) == ".zarr"):
+    if path.is_file() or (path.is_dir() and suffix_of(text) == ".zarr"):
         return [text], False
     if path.is_dir():
         return [str(each) for each in path.iterdir() if not each.name.startswith(".")], True
@@ -86,7 +86,7 @@ def _list_url(url: str) -> tuple[list[str], bool]:
     files, inside = require("fsspec", extra="dask").core.url_to_fs(url)
     if any(sign in inside for sign in "*?["):
         return [files.unstrip_protocol(each) for each in files.glob(inside)], False
-    if files.isfile(inside) or (kind_of(inside) == ".zarr" and files.exists(inside)):
+    if files.isfile(inside) or (suffix_of(inside) == ".zarr" and files.exists(inside)):
         return [url], False
     if files.isdir(inside):
         return [files.unstrip_protocol(each) for each in files.ls(inside, detail=False)], True

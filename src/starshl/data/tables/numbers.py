@@ -1,4 +1,4 @@
-"""Checks of the matrix of rows: finite numbers, and no ids among them."""
+"""The features of a table: a matrix of finite numbers, or of numbers and text, with a warning where one looks odd."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from .text import TextSource
 _ID_NAMES = ("", "id", "_id", "index", "uuid", "row", "rowid", "row_id", "unnamed: 0")
 _INFINITY = "infinity"
 _MIN_ROWS_TO_COUNT = 3  # two rows count up too easily
+_MOSTLY = 0.5  # of the cells of a column: more of them are mentioned in a warning
+_FEWEST = 20  # rows in which it is counted how many categories a column has
 
 
 def check_numbers(X: Rows, names: Sequence[str] | None, source: Source, *, allow_missing: bool) -> Rows:
@@ -53,19 +55,6 @@ def check_numbers(X: Rows, names: Sequence[str] | None, source: Source, *, allow
     return X
 
 
-def identifier_columns(X: Rows, names: Sequence[str]) -> list[str]:
-    """Return columns that look like ids: integers that never repeat, under such a name or counting the rows."""
-    if sparse.issparse(X) or X.ndim != 2 or len(X) < _MIN_ROWS_TO_COUNT:
-        return []
-    by_name = [j for j, name in enumerate(names) if name.lower() in _ID_NAMES and _never_repeats(X[:, j])]
-    counts_rows = bool((np.diff(X[:, 0]) == 1).all() and _never_repeats(X[:, 0]))
-    return [names[j] for j in sorted({*by_name, *([0] if counts_rows else [])})]
-
-
-def _never_repeats(values: np.ndarray) -> bool:
-    return bool((values == np.round(values)).all()) and len(np.unique(values)) == len(values)
-
-
 def _bad_entries(X: Rows, allow_missing: bool) -> dict[int, tuple[str, int]]:
     """Return the first bad entry of each column: what it is, and its row."""
     is_bad = np.isinf if allow_missing else lambda values: ~np.isfinite(values)
@@ -87,10 +76,17 @@ def _bad_entries(X: Rows, allow_missing: bool) -> dict[int, tuple[str, int]]:
     return bad
 
 
-# Features as they are in a table, numbers and text: which columns hold numbers, and which only look like it.
+def identifier_columns(X: Rows, names: Sequence[str]) -> list[str]:
+    """Return columns that look like ids: integers that never repeat, under such a name or counting the rows."""
+    if sparse.issparse(X) or X.ndim != 2 or len(X) < _MIN_ROWS_TO_COUNT:
+        return []
+    by_name = [j for j, name in enumerate(names) if name.lower() in _ID_NAMES and _never_repeats(X[:, j])]
+    counts_rows = bool((np.diff(X[:, 0]) == 1).all() and _never_repeats(X[:, 0]))
+    return [names[j] for j in sorted({*by_name, *([0] if counts_rows else [])})]
 
-_MOSTLY = 0.5  # of the cells of a column: more of them are mentioned in a warning
-_FEWEST = 20  # rows in which it is counted how many categories a column has
+
+def _never_repeats(values: np.ndarray) -> bool:
+    return bool((values == np.round(values)).all()) and len(np.unique(values)) == len(values)
 
 
 def read_raw(

@@ -1,4 +1,4 @@
-"""Open a table whose rows may stay in its file."""
+"""Open a table whose rows stay where they are, in its file or in many, until somebody reads them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from ..._common.threads import run_all
 from .cells import as_labels
 from .columns import Cells, Columns, ResolvedColumns, Rows, resolve_columns
 from .errors import TableError, shortened
-from .locations import Location, is_url, kind_of, list_locations
+from .locations import Location, is_url, list_locations, suffix_of
 from .reading import Table, check_readable, read_table, warn_of_identifiers, with_wanted_labels
 from .row_source import ArrayRows, JoinedRows, ParquetRows, RemoteRows, RowSource, ZarrRows
 from .typed_files import ParquetSource
 
+_KINDS = (".parquet", ".npy", ".zarr")
+_N_OPENERS = 8  # threads; what takes the time is waiting for the first bytes of each file
 _LOOKED_AT = 4096  # rows in which a column of ids is searched for
 
 
@@ -66,16 +68,6 @@ def _open_parquet(path: Path, columns: Columns) -> Table:
     )
 
 
-def _as_rows(source: RowSource) -> Rows:
-    return cast(Rows, source)  # only those who open a table get rows that are not in memory
-
-
-# Open a table that is spread over many files, of which no row is read yet.
-
-_KINDS = (".parquet", ".npy", ".zarr")
-_N_OPENERS = 8  # threads; what takes the time is waiting for the first bytes of each file
-
-
 def open_partitions(location: Location, columns: Columns | None = None) -> Table:
     """Return the rows of a file, of all files in a folder, or of those that a pattern names, as one table.
 
@@ -84,7 +76,7 @@ def open_partitions(location: Location, columns: Columns | None = None) -> Table
     """
     columns = columns or Columns()
     files = list_locations(location, _KINDS)
-    kinds = sorted({kind_of(file) for file in files})
+    kinds = sorted({suffix_of(file) for file in files})
     if len(kinds) != 1 or kinds[0] not in _KINDS:
         problem = f"names files that end in {' and in '.join(map(repr, kinds))}"
         raise TableError(location, [problem], f"Give files of one kind: {', '.join(_KINDS)}.")
@@ -92,12 +84,12 @@ def open_partitions(location: Location, columns: Columns | None = None) -> Table
         return with_wanted_labels(_open_parquet_partitions(files, columns), columns)
     if columns.label_column is not None:
         raise TableError(files[0], [f"has no column {columns.label_column!r}"], "Give labels in a separate file.")
-    open_one = ZarrRows if kinds[0] == ".zarr" else _open_matrix_partitions
+    open_one = ZarrRows if kinds[0] == ".zarr" else _open_matrix_part
     rows = JoinedRows(run_all([partial(open_one, file) for file in files], _N_OPENERS))
     return with_wanted_labels(Table(_as_rows(rows)), columns)
 
 
-def _open_matrix_partitions(file: str) -> RowSource:
+def _open_matrix_part(file: str) -> RowSource:
     if is_url(file):
         return RemoteRows(file)
     try:
@@ -141,3 +133,7 @@ def _read_labels(files: list[str], name: str) -> np.ndarray:
         _, found = ParquetSource(file).read((), [name], allow_missing=False)
         cells.append(found[name])
     return as_labels([cell for part in cells for cell in part])
+
+
+def _as_rows(source: RowSource) -> Rows:
+    return cast(Rows, source)  # only those who open a table get rows that are not in memory

@@ -28,6 +28,8 @@ _SOURCES: dict[str, Callable[[Path], Source]] = {
     ".parquet": ParquetSource,
 }
 READABLE = tuple(_SOURCES)
+_SHOWN = 20  # names in a message
+_WHOLE = 2.0**53  # up to which a float holds every whole number
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +98,6 @@ def read_vectors(path: str | os.PathLike[str], columns: Columns | None = None) -
     return _read(source, resolve_columns(source, columns), columns, ())[0]
 
 
-def with_wanted_labels(table: Table, columns: Columns) -> Table:
-    """Return a table with the labels of the separate file that the columns name, or without any if these say so."""
-    if columns.ignore_labels:
-        return replace(table, y=None, label_column=None)
-    if columns.label_file is None:
-        return table
-    return replace(table, y=read_labels(columns.label_file), label_column=str(columns.label_file))
-
-
 def read_labels(path: str | os.PathLike[str]) -> np.ndarray:
     """Read labels from a separate file: a .npy vector, ``y`` of an .npz, or the column of a table.
 
@@ -126,6 +119,45 @@ def read_labels(path: str | os.PathLike[str]) -> np.ndarray:
     return _labels(source, cells[names[0]])
 
 
+def with_kept_features(table: Table, names: Sequence[str]) -> Table:
+    """Return a table whose metadata have the values of these features, too, before those of other columns.
+
+    A column of whole numbers becomes integers, and a missing value None. Names of columns that are metadata already
+    change nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from starshl.data.tables import Table, with_kept_features
+    >>> table = Table(np.array([[70.0, 1.5], [29.0, np.nan]]), feature_names=("age", "size"))
+    >>> with_kept_features(table, ["age", "size"]).metadata
+    [{'age': 70, 'size': 1.5}, {'age': 29, 'size': None}]
+    """
+    features = table.feature_names or ()
+    rows = table.metadata or [{} for _ in range(table.X.shape[0])]
+    others = set(rows[0]) if rows else set()
+    unknown = [name for name in names if name not in features and name not in others]
+    if unknown:
+        known = ", ".join(features[:_SHOWN]) + (", ..." if len(features) > _SHOWN else "")
+        which = f"Features come from {known}; name some of these." if features else "Its features have no names."
+        raise ValueError(f"{unknown[0]!r} is no column of the table that can become metadata. {which}")
+    kept = {name: _values(table, features.index(name)) for name in names if name in features}
+    if not kept:
+        return table
+    values = zip(*kept.values(), strict=True)
+    metadata = [dict(zip(kept, cells, strict=True)) | row for cells, row in zip(values, rows, strict=True)]
+    return replace(table, metadata=metadata)
+
+
+def with_wanted_labels(table: Table, columns: Columns) -> Table:
+    """Return a table with the labels of the separate file that the columns name, or without any if these say so."""
+    if columns.ignore_labels:
+        return replace(table, y=None, label_column=None)
+    if columns.label_file is None:
+        return table
+    return replace(table, y=read_labels(columns.label_file), label_column=str(columns.label_file))
+
+
 def check_readable(path: str | os.PathLike[str]) -> Path:
     """Return a path if it is a file of a kind that is read here."""
     path = Path(path)
@@ -138,6 +170,22 @@ def check_readable(path: str | os.PathLike[str]) -> Path:
     if not path.is_file():
         raise FileNotFoundError(f"There is no file {str(path)!r}. Check the path.")
     return path
+
+
+def warn_of_identifiers(X: Rows, names: Sequence[str], source: Source) -> None:
+    """Warn of features that look like ids."""
+    suspects = identifier_columns(X, names)
+    if suspects and len(suspects) < len(names):
+        shown = ", ".join(map(repr, suspects))
+        warn_caller(
+            ColumnWarning(
+                "{path!r} has a different integer in every row of {shown}, like an id",
+                advice="It is used as a feature: drop it if it is an id.",
+                path=str(source.path),
+                shown=shown,
+                columns=tuple(suspects),
+            ),
+        )
 
 
 def _opened(path: Path, columns: Columns) -> Source:
@@ -173,22 +221,6 @@ def _typed(source: Source, cells: Cells) -> Cells:
     return typed_cells(list(cells), decimal=source.decimal) if isinstance(source, TextSource) else cells
 
 
-def warn_of_identifiers(X: Rows, names: Sequence[str], source: Source) -> None:
-    """Warn of features that look like ids."""
-    suspects = identifier_columns(X, names)
-    if suspects and len(suspects) < len(names):
-        shown = ", ".join(map(repr, suspects))
-        warn_caller(
-            ColumnWarning(
-                "{path!r} has a different integer in every row of {shown}, like an id",
-                advice="It is used as a feature: drop it if it is an id.",
-                path=str(source.path),
-                shown=shown,
-                columns=tuple(suspects),
-            ),
-        )
-
-
 def _metadata(path: Path, cells: Mapping[str, Cells], found: ResolvedColumns, n_rows: int) -> list[dict[str, Any]]:
     columns, problems, unfit = {}, [], []
     for name in found.metadata:
@@ -208,42 +240,6 @@ def _metadata(path: Path, cells: Mapping[str, Cells], found: ResolvedColumns, n_
         )
     rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
     return rows or [{} for _ in range(n_rows)]
-
-
-# Features that become metadata, too, so that people can see them and filter by them.
-
-_SHOWN = 20  # names in a message
-_WHOLE = 2.0**53  # up to which a float holds every whole number
-
-
-def with_kept_features(table: Table, names: Sequence[str]) -> Table:
-    """Return a table whose metadata have the values of these features, too, before those of other columns.
-
-    A column of whole numbers becomes integers, and a missing value None. Names of columns that are metadata already
-    change nothing.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from starshl.data.tables import Table, with_kept_features
-    >>> table = Table(np.array([[70.0, 1.5], [29.0, np.nan]]), feature_names=("age", "size"))
-    >>> with_kept_features(table, ["age", "size"]).metadata
-    [{'age': 70, 'size': 1.5}, {'age': 29, 'size': None}]
-    """
-    features = table.feature_names or ()
-    rows = table.metadata or [{} for _ in range(table.X.shape[0])]
-    others = set(rows[0]) if rows else set()
-    unknown = [name for name in names if name not in features and name not in others]
-    if unknown:
-        known = ", ".join(features[:_SHOWN]) + (", ..." if len(features) > _SHOWN else "")
-        which = f"Features come from {known}; name some of these." if features else "Its features have no names."
-        raise ValueError(f"{unknown[0]!r} is no column of the table that can become metadata. {which}")
-    kept = {name: _values(table, features.index(name)) for name in names if name in features}
-    if not kept:
-        return table
-    values = zip(*kept.values(), strict=True)
-    metadata = [dict(zip(kept, cells, strict=True)) | row for cells, row in zip(values, rows, strict=True)]
-    return replace(table, metadata=metadata)
 
 
 def _values(table: Table, position: int) -> list[Any]:

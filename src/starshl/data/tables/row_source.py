@@ -19,6 +19,7 @@ from .locations import Location, is_url, opened
 from .typed_files import read_header
 
 _BATCH_ROWS = 4096  # that are read from a Parquet file at a time
+_LARGEST_GAP = 1 << 20  # bytes between wanted rows up to which one request for all is faster than two
 # What float32 holds exactly is read as float32, which takes half the memory and half the time of float64.
 _FLOAT32_BYTES, _EXACT_INTEGER_BYTES = 4, 2
 
@@ -217,28 +218,9 @@ class ParquetRows(RowSource):
         return repr(self.features[column]) if len(self.features) > 1 else str(column)
 
 
-def regrouped(blocks: Iterable[np.ndarray], size: int) -> Iterator[np.ndarray]:
-    """Return the same rows in blocks of ``size``; only the last may have fewer."""
-    waiting: list[np.ndarray] = []
-    for block in blocks:
-        waiting.append(block)
-        while sum(map(len, waiting)) >= size:
-            joined = np.concatenate(waiting) if len(waiting) > 1 else waiting[0]
-            yield joined[:size]
-            waiting = [joined[size:]]
-    rest = [block for block in waiting if len(block)]
-    if rest:
-        yield np.concatenate(rest)
-
-
 def _is_list(kind: Any) -> bool:
     types = require("pyarrow", extra="parquet").types
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
-
-
-# Rows of arrays that no memory map reaches: a .npy behind a URL, and Zarr arrays anywhere.
-
-_LARGEST_GAP = 1 << 20  # bytes between wanted rows up to which one request for all is faster than two
 
 
 class RemoteRows(RowSource):
@@ -334,9 +316,6 @@ def check_matrix(location: Location, shape: tuple[int, ...], dtype: np.dtype) ->
         raise TableError(location, [problem], "Rows are a matrix of numbers, (rows, features), with at least one each.")
 
 
-# Many files as one matrix, and the partitions in which it is read.
-
-
 @dataclass(frozen=True, slots=True)
 class Partition:
     """Rows ``start`` to ``stop`` of one part, which begin at row ``first`` of the whole."""
@@ -398,3 +377,17 @@ class JoinedRows(RowSource):
         for part, end, first, last in zip(self.parts, self._ends, edges[:-1], edges[1:], strict=True):
             if first < last:
                 yield from part.blocks(rows[first:last] - (end - len(part)), size)
+
+
+def regrouped(blocks: Iterable[np.ndarray], size: int) -> Iterator[np.ndarray]:
+    """Return the same rows in blocks of ``size``; only the last may have fewer."""
+    waiting: list[np.ndarray] = []
+    for block in blocks:
+        waiting.append(block)
+        while sum(map(len, waiting)) >= size:
+            joined = np.concatenate(waiting) if len(waiting) > 1 else waiting[0]
+            yield joined[:size]
+            waiting = [joined[size:]]
+    rest = [block for block in waiting if len(block)]
+    if rest:
+        yield np.concatenate(rest)

@@ -1,4 +1,4 @@
-"""JSON lines: one object per row, whose keys are the columns."""
+"""Files whose columns have types: JSON lines, Parquet, and the arrays of NumPy and SciPy."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from .columns import Cells, Kind, Rows
 from .errors import TableError
 from .locations import Location, opened
 
+_SPARSE_MEMBERS = {"format", "shape", "data"}  # of every file of scipy.sparse.save_npz
+
 
 class JsonLinesSource:
     """A table of JSON objects; a key that a row lacks is null there."""
@@ -33,7 +35,7 @@ class JsonLinesSource:
         self.path = path
         self._rows = _read_objects(path)
         names = dict.fromkeys(name for row in self._rows for name in row)
-        self.kinds: Mapping[str, Kind] = {name: _kind(self._column(name)) for name in names}
+        self.kinds: Mapping[str, Kind] = {name: _json_kind(self._column(name)) for name in names}
 
     def describe(self, name: str) -> str:
         """Return the types of the values of a column."""
@@ -96,7 +98,7 @@ def _read_objects(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _kind(values: list[Any]) -> Kind:
+def _json_kind(values: list[Any]) -> Kind:
     present = [value for value in values if value is not None]
     if present and all(isinstance(value, list) for value in present):
         return "vectors" if all(_is_number(part) for value in present for part in value) else "lists"
@@ -110,9 +112,6 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, float | bool) or (isinstance(value, int) and abs(value) < 2**1000)
 
 
-# Parquet tables, through the extra ``parquet``.
-
-
 class ParquetSource:
     """Columns of a Parquet file; only those that are needed are read."""
 
@@ -123,14 +122,14 @@ class ParquetSource:
     def __init__(self, path: Location) -> None:
         self.path = path
         parquet = require("pyarrow.parquet", extra="parquet")
-        with _damage_reported(path), opened(path) as file:
+        with _parquet_damage_reported(path), opened(path) as file:
             self._schema = parquet.read_schema(file)
         names = self._schema.names
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             problems = [f"has two columns called {name!r}" for name in twice]
             raise TableError(path, problems, "Give every column its own name.")
-        self.kinds: Mapping[str, Kind] = {field.name: _kind_parquet(field.type) for field in self._schema}
+        self.kinds: Mapping[str, Kind] = {field.name: _parquet_kind(field.type) for field in self._schema}
 
     def describe(self, name: str) -> str:
         """Return the type of a column."""
@@ -146,7 +145,7 @@ class ParquetSource:
         """Read features in their own precision, and other columns as lists of Python values."""
         wanted = list(dict.fromkeys([*features, *others]))
         parquet = require("pyarrow.parquet", extra="parquet")
-        with _damage_reported(self.path), opened(self.path) as file:
+        with _parquet_damage_reported(self.path), opened(self.path) as file:
             table = parquet.ParquetFile(file).read(columns=wanted)
             columns = {name: table.column(name).to_pylist() for name in others}
             if not features:
@@ -168,7 +167,7 @@ class ParquetSource:
         return column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), -1)
 
 
-def _kind_parquet(kind: Any) -> Kind:
+def _parquet_kind(kind: Any) -> Kind:
     types = require("pyarrow", extra="parquet").types
     if types.is_floating(kind):
         return "floats"
@@ -187,25 +186,12 @@ def _kind_parquet(kind: Any) -> Kind:
 
 
 @contextmanager
-def _damage_reported(path: Location) -> Iterator[None]:
+def _parquet_damage_reported(path: Location) -> Iterator[None]:
     arrow = require("pyarrow", extra="parquet")
     try:
         yield
     except (arrow.ArrowException, OSError) as error:
         raise TableError(path, [f"is not a readable Parquet file ({error})"], "Write it again.") from error
-
-
-# Array files: a .npy with one matrix, an .npz with a matrix ``X`` and others, and SciPy's sparse matrices.
-
-_SPARSE_MEMBERS = {"format", "shape", "data"}  # of every file of scipy.sparse.save_npz
-
-
-class Header(NamedTuple):
-    """What an array file says about its array before any of it is read."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    is_fortran: bool = False
 
 
 class ArraySource:
@@ -217,7 +203,7 @@ class ArraySource:
     def __init__(self, path: Path, headers: Mapping[str, Header]) -> None:
         self.path = path
         self._headers = headers
-        self.kinds: Mapping[str, Kind] = {name: _kind_arrays(header) for name, header in headers.items()}
+        self.kinds: Mapping[str, Kind] = {name: _array_kind(header) for name, header in headers.items()}
         self.default_vectors = "X"
 
     def describe(self, name: str) -> str:
@@ -263,7 +249,7 @@ class ArraySource:
         return next(iter(self._headers[matrix].shape[-2:]), 0)
 
     def _load(self, name: str) -> np.ndarray:
-        with _damage_reported_arrays(self.path), np.load(self.path, allow_pickle=False) as archive:
+        with _array_damage_reported(self.path), np.load(self.path, allow_pickle=False) as archive:
             return archive[name]
 
 
@@ -277,7 +263,7 @@ class MatrixSource:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with _damage_reported_arrays(path), path.open("rb") as file:
+        with _array_damage_reported(path), path.open("rb") as file:
             read_header(file, path)
 
     def describe(self, name: str) -> str:
@@ -292,7 +278,7 @@ class MatrixSource:
         self, features: Sequence[str], others: Sequence[str], *, allow_missing: bool
     ) -> tuple[Rows, Mapping[str, Cells]]:
         """Read the matrix."""
-        with _damage_reported_arrays(self.path):
+        with _array_damage_reported(self.path):
             return np.load(self.path, allow_pickle=False), {}
 
 
@@ -306,7 +292,7 @@ class SparseSource(MatrixSource):
         self, features: Sequence[str], others: Sequence[str], *, allow_missing: bool
     ) -> tuple[Rows, Mapping[str, Cells]]:
         """Read the matrix by rows; indices out of range would crash compiled code, so all are checked."""
-        with _damage_reported_arrays(self.path):
+        with _array_damage_reported(self.path):
             matrix = sparse.load_npz(self.path)
             if matrix.format in ("csr", "csc", "bsr"):
                 matrix.check_format(full_check=True)
@@ -318,16 +304,24 @@ class SparseSource(MatrixSource):
 def open_archive(path: Path) -> ArraySource | SparseSource:
     """Open an .npz without reading its arrays."""
     headers = {}
-    with _damage_reported_arrays(path), zipfile.ZipFile(path) as archive:
+    with _array_damage_reported(path), zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             with archive.open(member) as file:
                 headers[member.filename.removesuffix(".npy")] = _read_header(file, member.file_size)
     return SparseSource(path) if headers.keys() >= _SPARSE_MEMBERS else ArraySource(path, headers)
 
 
+class Header(NamedTuple):
+    """What an array file says about its array before any of it is read."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    is_fortran: bool = False
+
+
 def read_header(file: IO[bytes], location: Location) -> Header:
     """Read shape and dtype of the array of an open .npy, or say that it is damaged."""
-    with _damage_reported_arrays(location):
+    with _array_damage_reported(location):
         n_bytes = file.seek(0, os.SEEK_END)
         file.seek(0)
         return _read_header(file, n_bytes)
@@ -345,7 +339,7 @@ def _read_header(file: IO[bytes], n_bytes: int) -> Header:
     return Header(shape, dtype, is_fortran)
 
 
-def _kind_arrays(header: Header) -> Kind:
+def _array_kind(header: Header) -> Kind:
     is_number = header.dtype.kind in "biuf"
     if len(header.shape) in (2, 3):
         return "vectors" if is_number else "other"
@@ -353,7 +347,7 @@ def _kind_arrays(header: Header) -> Kind:
 
 
 @contextmanager
-def _damage_reported_arrays(path: Location) -> Iterator[None]:
+def _array_damage_reported(path: Location) -> Iterator[None]:
     try:
         yield
     except (MemoryError, TableError):
