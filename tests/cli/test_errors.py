@@ -351,7 +351,7 @@ def test_a_folder_that_cannot_be_written_is_refused_before_any_work(words, files
     def refuse(dir):
         raise PermissionError(13, "Permission denied", dir)
 
-    monkeypatch.setattr("starshl.cli.outputs.tempfile", SimpleNamespace(TemporaryFile=refuse))
+    monkeypatch.setattr("starshl.cli.options.tempfile", SimpleNamespace(TemporaryFile=refuse))
     monkeypatch.setattr("starshl.reproduction.demo.demonstrate", None)
     monkeypatch.setattr("starshl.data.tables.reading.read_table", None)
     if words[0] == "index":

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._common.words import counted
-from .options import Port, load_model
-from .outputs import check_output_folder
+from .options import Port, check_output_folder, load_model
 from .rows import read_partitions
 
 if TYPE_CHECKING:

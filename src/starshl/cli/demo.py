@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .options import AsJson, Jobs, print_json, print_table
-from .outputs import check_output_folder
+from .options import AsJson, Jobs, check_output_folder, print_json, print_table
 
 if TYPE_CHECKING:
     import numpy as np

@@ -20,11 +20,12 @@ from .options import (
     Progress,
     Source,
     Vectors,
+    check_output,
     load_model,
     print_json,
     progress_shown,
+    without_objects,
 )
-from .outputs import check_output, without_objects
 from .rows import read_rows, row_columns
 
 if TYPE_CHECKING:

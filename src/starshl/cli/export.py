@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._common.words import counted
-from .options import AsJson, Progress, load_model, print_json, progress_shown, split_names
-from .outputs import check_output
+from .options import AsJson, Progress, check_output, load_model, print_json, progress_shown, split_names
 
 if TYPE_CHECKING:
     from ..hashers.base import BaseHasher

@@ -31,10 +31,10 @@ from .options import (
     Seed,
     Source,
     Vectors,
+    check_output,
     print_json,
     progress_shown,
 )
-from .outputs import check_output
 from .rows import is_in_file, is_url, label_file, read_partitions, read_rows, row_columns
 
 if TYPE_CHECKING:

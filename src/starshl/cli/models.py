@@ -15,12 +15,12 @@ from .options import (
     Model,
     Seed,
     Vectors,
+    check_output,
     load_model,
     print_json,
     print_table,
     refuse_collection,
 )
-from .outputs import check_output
 from .rows import label_file, read_rows, row_columns
 
 if TYPE_CHECKING:

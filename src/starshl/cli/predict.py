@@ -12,8 +12,19 @@ import typer
 
 from .._common.warn import warn_caller
 from .._common.words import counted
-from .options import AsJson, Decimal, Drop, Input, Jobs, Model, Vectors, load_model, print_json
-from .outputs import check_output, without_objects
+from .options import (
+    AsJson,
+    Decimal,
+    Drop,
+    Input,
+    Jobs,
+    Model,
+    Vectors,
+    check_output,
+    load_model,
+    print_json,
+    without_objects,
+)
 from .rows import read_rows, row_columns
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from .hashers import parse_lengths
-from .options import AsJson, print_json
+from .options import AsJson, check_output, check_output_folder, print_json
 from .options import Jobs as CommonJobs
-from .outputs import check_output, check_output_folder
 
 if TYPE_CHECKING:
     from ..reproduction.executor import Outcome, Progress

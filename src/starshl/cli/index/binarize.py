@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..hashers import make_hasher, parse_lengths
-from ..options import AsJson, Decimal, Drop, Ids, Input, Labels, NoLabels, Progress, References, Vectors
-from ..outputs import check_output
+from ..options import AsJson, Decimal, Drop, Ids, Input, Labels, NoLabels, Progress, References, Vectors, check_output
 from ..rows import read_rows, row_columns
 from .common import Folder, busy, check_new_folder, feature_columns, origin, print_answer
 

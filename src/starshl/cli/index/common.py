@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..._common.words import counted
-from ..options import progress_shown
-from ..outputs import check_output_folder
+from ..options import check_output_folder, progress_shown
 from ..rows import LINES, read_texts
 
 if TYPE_CHECKING:
@@ -102,6 +101,22 @@ def left_out_lines(n_other_files: int, skipped: Sequence[Skipped]) -> list[str]:
         if len(skipped) > _SKIPPED_SHOWN:
             lines.append(f"  and {len(skipped) - _SKIPPED_SHOWN:,} more; --json lists all.")
     return lines
+
+
+def parsed_labels(texts: list[str] | None, kind: str | None) -> list[str | int | bool] | None:
+    """Return labels from the command line as those of the kind that a collection has, None if none are given."""
+    return [_parsed(text, kind) for text in texts] if texts else None
+
+
+def _parsed(text: str, kind: str | None) -> str | int | bool:
+    from ...collection.labels import label_from_text
+
+    try:
+        return label_from_text(text, kind or "numbers")
+    except ValueError:
+        if kind is not None:
+            raise
+        return text  # the first label of a collection, which decides what the others are
 
 
 def print_answer(answer: dict[str, Any], text: str, as_json: bool) -> None:

@@ -22,10 +22,10 @@ from ..options import (
     Progress,
     References,
     Vectors,
+    check_output,
     keep_features,
     load_model,
 )
-from ..outputs import check_output
 from ..rows import about_items, read_rows, row_columns
 from .common import (
     Folder,
@@ -37,6 +37,7 @@ from .common import (
     feature_columns,
     open_collection,
     origin,
+    parsed_labels,
     print_answer,
 )
 
@@ -149,22 +150,6 @@ def label(folder: Folder, ids: ItemIds, new: NewLabel = None, clear: Clear = Fal
     }
     text = f"{counted(len(items), 'item')} changed; codes from the label: {sources.count('label'):,}, from the vector: "
     print_answer(answer, f"{text}{sources.count('vector'):,}", as_json)
-
-
-def parsed_labels(texts: list[str] | None, kind: str | None) -> list[str | int | bool] | None:
-    """Return labels from the command line as those of the kind that a collection has, None if none are given."""
-    return [_parsed(text, kind) for text in texts] if texts else None
-
-
-def _parsed(text: str, kind: str | None) -> str | int | bool:
-    from ...collection.labels import label_from_text
-
-    try:
-        return label_from_text(text, kind or "numbers")
-    except ValueError:
-        if kind is not None:
-            raise
-        return text  # the first label of a collection, which decides what the others are
 
 
 def remove(folder: Folder, ids: ItemIds, compact: Compact = False, as_json: AsJson = False) -> None:

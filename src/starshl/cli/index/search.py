@@ -14,8 +14,7 @@ import typer
 from ..errors import OPTION_NAMES
 from ..hashers import parse_settings
 from ..options import AsJson, Decimal, Jobs, Progress, Vectors
-from .common import Folder, QueryOptions, busy, open_collection
-from .items import parsed_labels
+from .common import Folder, QueryOptions, busy, open_collection, parsed_labels
 
 if TYPE_CHECKING:
     from ...collection.answers import Found, Hit
