@@ -7,10 +7,10 @@ import pytest
 from sklearn.feature_selection import SelectKBest
 from sklearn.utils.multiclass import type_of_target
 
-from starshl import StarRidge
+from starshl import Collection, HybridHasher, StarRidge, StarSHL
 from starshl._common.labels import Labels, check_labels
 from starshl.exceptions import InputError
-from starshl.hashers import BaseHasher, PreparedHasher
+from starshl.hashers import PreparedHasher
 
 # Row 0 is a cat and a dog, row 1 has no class, row 2 is a dog, row 3 is all three, row 4 is an ox.
 SETS = [{"cat", "dog"}, set(), {"dog"}, {"cat", "dog", "ox"}, {"ox"}]
@@ -132,14 +132,37 @@ def test_steps_of_other_libraries_get_an_array_of_labels():
     assert hasher.steps_[0].get_support().tolist() == [False, True, False]
 
 
-def test_one_fit_parses_labels_once(monkeypatch):
-    import starshl._common.labels as module
+class Counted:
+    """Labels that count how often they are read."""
 
-    parsed = []
-    monkeypatch.setattr(module, "_missing_labels", lambda y, real=module._missing_labels: parsed.append(y) or real(y))
-    X, y = np.random.default_rng(0).standard_normal((40, 3)), np.array(["a", "b"] * 20)
-    hasher: BaseHasher = StarRidge(8, random_state=0).fit(X, y)
-    assert [len(labels) for labels in parsed].count(40) == 1
-    parsed.clear()
+    def __init__(self, labels):
+        self.labels, self.n_reads = np.asarray(labels), 0
+
+    def __len__(self):
+        return len(self.labels)
+
+    def __array__(self, dtype=None, copy=None):
+        self.n_reads += 1
+        return np.array(self.labels, dtype=dtype, copy=copy)
+
+
+@pytest.mark.parametrize("method", [StarRidge, StarSHL, HybridHasher])
+def test_labels_are_read_once_along_their_way(method, tmp_path):
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    y = Counted([0, 1] * 20)
+    hasher = method(4, random_state=0).fit(X, y)
+    assert y.n_reads == 2  # once to parse them, once for their hash in the record of the fit
     hasher.encode_database(X, y)
-    assert len(parsed) == 1
+    assert y.n_reads == 3
+    with Collection.create(tmp_path / "items", hasher) as collection:
+        collection.set_labels(collection.add(X, labels=y), y)
+    assert y.n_reads == 5
+
+
+def test_hashers_and_collections_refuse_rows_with_several_classes(tmp_path):
+    X, y = np.random.default_rng(0).standard_normal((40, 3)), labels_of([{"cat"}, {"cat", "dog"}] * 20)
+    with pytest.raises(InputError):
+        StarRidge(4).fit(X, y)
+    hasher = StarRidge(4, random_state=0).fit(X, np.array(["cat", "dog"] * 20))
+    with Collection.create(tmp_path / "items", hasher) as collection, pytest.raises(InputError):
+        collection.add(X, labels=y)
