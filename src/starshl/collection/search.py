@@ -258,18 +258,18 @@ def find_items(state: State, store: Store, queries: Queries, options: SearchOpti
         neighbors = zip(nearest.distances, nearest.ids, strict=True)
     else:
         neighbors = rescored_neighbors(state, store, queries, queries.rescoring, options.n_nearest, passing)
-    return found_of(neighbors, options.k, store.rows)
+    return found_of(neighbors, options, store.rows)
 
 
 def found_of(
-    neighbors: Iterable[tuple[np.ndarray, ...]], k: int | None, read: Callable[[list[int]], Iterable[Row]]
+    neighbors: Iterable[tuple[np.ndarray, ...]], options: SearchOptions, read: Callable[[list[int]], Iterable[Row]]
 ) -> list[Found]:
-    """Return the first k neighbors of each query, or all if k is None, and how many there are.
+    """Return the first k neighbors of each query as hits, and how many there are.
 
     Neighbors are arrays of distances and ids, perhaps with distances of vectors. ``read`` returns the rows of ids;
     items that it does not return are left out.
     """
-    shown = [(len(found[1]), *(column[:k].tolist() for column in found)) for found in neighbors]
+    shown = [(len(found[1]), *(column[: options.k].tolist() for column in found)) for found in neighbors]
     rows = {row.id: row for row in read(sorted({item for _, _, ids, *_ in shown for item in ids}))}
 
     def hits(columns: Sequence[list[Any]]) -> list[Hit]:

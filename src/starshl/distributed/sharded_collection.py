@@ -190,7 +190,7 @@ class MergedSearch(NamedTuple):
             neighbors = self._nearest(self.options.n_nearest)
         else:
             neighbors = self._rescored(rescoring, self.options.n_nearest)
-        return found_of(neighbors, self.options.k, self._rows)
+        return found_of(neighbors, self.options, self._rows)
 
     def _nearest(self, k: int) -> Iterable[tuple[np.ndarray, ...]]:
         codes = self.asked.queries.codes
