@@ -164,7 +164,8 @@ def _worded() -> Iterator[None]:
         yield
     except InputError as error:
         names = {name: f"--{name.replace('_', '-')}" for name in SearchKeywords.__annotations__}
-        raise ValueError(error.worded({**OPTION_NAMES, **names, "k": "-k", "X": "a query with a vector"})) from error
+        others = {"k": "-k", "labels": "--label", "X": "a query with a vector"}
+        raise ValueError(error.worded({**OPTION_NAMES, **names, **others})) from error
 
 
 def _as_json(hit: Hit) -> dict[str, Any]:

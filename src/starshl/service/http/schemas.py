@@ -41,6 +41,7 @@ Vector = Annotated[list[Number], Field(min_length=1, max_length=1_000_000)]
 Vectors = Annotated[list[Vector], Field(min_length=1, max_length=MOST_ROWS)]
 Ids = Annotated[list[Id], Field(min_length=1, max_length=MOST_ROWS)]
 Metadata = dict[str, Any]
+WantedLabels = Annotated[list[Label], Field(min_length=1, max_length=1000)]
 HitCount = Annotated[int, Field(ge=1, le=10_000)]
 Radius = Annotated[int, Field(ge=0, le=1_000_000)]
 _CONTENTS = ("vector", "text", "row")  # what an item may be
@@ -140,7 +141,7 @@ class FilterRequest(Strict):
     """Which items are meant: those that pass all filters, or all if there is none."""
 
     where: Metadata | None = None
-    labels: Annotated[list[Label], Field(min_length=1, max_length=1000)] | None = None
+    labels: WantedLabels | None = None
     among: Annotated[list[Id], Field(max_length=100_000)] | None = None
 
     @model_validator(mode="after")
@@ -167,7 +168,7 @@ class RemoveRequest(Strict):
 
     ids: Ids | None = None
     where: Metadata | None = None
-    labels: Annotated[list[Label], Field(min_length=1, max_length=1000)] | None = None
+    labels: WantedLabels | None = None
 
     @model_validator(mode="after")
     def check(self) -> Self:
