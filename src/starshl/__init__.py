@@ -12,8 +12,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from .codes import BinaryCodes, Codebook
-    from .collection import Collection
-    from .collection.importing import binarize
+    from .collection import Collection, binarize
     from .hashers import HybridHasher, StarRidge, StarSHL, load, model_card
     from .index import make_index
     from .learning import NeighborGraph, spread_labels
@@ -38,8 +37,7 @@ __getattr__, __dir__ = on_first_use(
     __name__,
     {
         "codes": ["BinaryCodes", "Codebook"],
-        "collection": ["Collection"],
-        "collection.importing": ["binarize"],
+        "collection": ["Collection", "binarize"],
         "hashers": ["HybridHasher", "StarRidge", "StarSHL", "load", "model_card"],
         "index": ["make_index"],
         "learning": ["NeighborGraph", "spread_labels"],

@@ -5,7 +5,7 @@ import io
 import numpy as np
 from PIL import Image
 
-from starshl.collection.importing import import_pictures, import_texts
+from starshl.collection import import_pictures, import_texts
 
 COLORS = {"red": (200, 40, 40), "blue": (40, 40, 200)}
 TEXTS = [f"{words} {number}" for number in range(12) for words in ("bread and soup", "engine of a car")]

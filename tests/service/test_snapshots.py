@@ -8,8 +8,8 @@ import threading
 import pytest
 
 from starshl import Collection
+from starshl.collection import import_texts
 from starshl.collection.folder import is_own_file
-from starshl.collection.importing import import_texts
 from starshl.exceptions import CollectionError
 from starshl.service import Searcher, Service
 from starshl.service.errors import ConflictError, UnknownError

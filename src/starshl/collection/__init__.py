@@ -9,18 +9,31 @@ from .._common.lazy import on_first_use
 if TYPE_CHECKING:
     from .answers import Explanation, Found, Hit, Item
     from .collection import Collection
+    from .importing.building import AdditionSummary, ImportSummary, Skipped
+    from .importing.pictures import add_pictures, import_pictures
+    from .importing.texts import add_texts, import_texts
+    from .importing.vectors import binarize, import_vectors
     from .options import Filters, SearchOptions
     from .previews import Preview
 
 __all__ = [
+    "AdditionSummary",
     "Collection",
     "Explanation",
     "Filters",
     "Found",
     "Hit",
+    "ImportSummary",
     "Item",
     "Preview",
     "SearchOptions",
+    "Skipped",
+    "add_pictures",
+    "add_texts",
+    "binarize",
+    "import_pictures",
+    "import_texts",
+    "import_vectors",
 ]
 
 # On first use: clients of a service import the answers, and need no collection for that.
@@ -29,6 +42,10 @@ __getattr__, __dir__ = on_first_use(
     {
         "answers": ["Explanation", "Found", "Hit", "Item"],
         "collection": ["Collection"],
+        "importing.building": ["AdditionSummary", "ImportSummary", "Skipped"],
+        "importing.pictures": ["add_pictures", "import_pictures"],
+        "importing.texts": ["add_texts", "import_texts"],
+        "importing.vectors": ["binarize", "import_vectors"],
         "options": ["Filters", "SearchOptions"],
         "previews": ["Preview"],
     },

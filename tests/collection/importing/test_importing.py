@@ -5,7 +5,8 @@ import pytest
 from PIL import Image
 
 from starshl import Collection
-from starshl.collection.importing import import_pictures, import_texts, import_vectors, pictures
+from starshl.collection import import_pictures, import_texts, import_vectors
+from starshl.collection.importing import pictures
 from starshl.exceptions import MissingExtraError
 
 COLORS = {"red": (200, 40, 40), "blue": (40, 40, 200)}
