@@ -145,7 +145,7 @@ def _parse_shape(text: str) -> tuple[int, ...]:
     return tuple(int(side) for side in sides)
 
 
-def export_onnx(source: Path, path: Path, outputs: tuple[str, ...] | None, precision: str) -> dict[str, Any]:
+def export_onnx(source: Path, path: Path, outputs: tuple[str, ...] | None, precision: Any) -> dict[str, Any]:
     """Write one ONNX file; return what `--json` prints."""
     check_output(path, _files_of(source), suffixes=(".onnx",))
     from ..export.onnx_model import single_row_latency, to_onnx

@@ -16,6 +16,7 @@ from .._common.validation import check_choice, check_integer
 from ..exceptions import SpaceMismatchError
 
 Metric = Literal["hamming", "hybrid"]
+BIT_ORDER = "bit j of a code is bit j % 8 (least significant first) of byte j // 8"
 # 64 bits: among a million spaces, two share an identity with probability 3e-8.
 _N_HEX_DIGITS = 16
 _SPACE_ID = re.compile(f"[0-9a-f]{{{_N_HEX_DIGITS}}}")

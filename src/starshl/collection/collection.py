@@ -29,7 +29,7 @@ from ..index.metadata import metadata_texts
 from .answers import Explanation, Found, Hit, Item
 from .changes import Samples, declare, put_items, replace_model, set_item_labels
 from .duplicates import duplicates_of
-from .embedding import embedder_file, item_meta, load_embedder, unknown_texts_note
+from .embedding import ItemKind, embedder_file, item_meta, load_embedder, unknown_texts_note
 from .explanation import explain_hits, explained, id_of
 from .export import write_rows
 from .fields import Value, check_fields, fields_text
@@ -42,7 +42,7 @@ from .previews import Preview, delete_previews, find_preview
 from .search import Queries, find_items, novelty_of, rejecting
 from .session import DATABASE, Session
 from .store import Store
-from .vectors import create_vectors
+from .vectors import VectorDtype, create_vectors
 
 
 class Collection:
@@ -92,10 +92,10 @@ class Collection:
         folder: str | os.PathLike[str],
         hasher: BaseHasher,
         *,
-        vectors: str | None = None,
+        vectors: VectorDtype | None = None,
         fields: Mapping[str, type | str] | None = None,
         embedder: Embedder | None = None,
-        kind: str | None = None,
+        kind: ItemKind | None = None,
         title: str | None = None,
         kernels: Kernels = None,
         n_jobs: int | None = None,
@@ -646,10 +646,10 @@ def atomic_collection(
     folder: str | os.PathLike[str],
     hasher: BaseHasher,
     *,
-    vectors: str | None = None,
+    vectors: VectorDtype | None = None,
     fields: Mapping[str, type | str] | None = None,
     embedder: Embedder | None = None,
-    kind: str | None = None,
+    kind: ItemKind | None = None,
     title: str | None = None,
 ) -> Iterator[Collection]:
     """Fill a new collection that appears complete when the block ends, or not at all; options as in ``create``."""

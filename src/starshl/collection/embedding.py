@@ -6,19 +6,20 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from .._common.platform import sync_folder
 from .._common.validation import check_choice
-from ..data.features.embedder import RAW_KINDS, Embedder
+from ..data.features.embedder import RAW_KINDS, Embedder, RawKind
 from ..exceptions import CollectionFormatError
 from ..hashers.base import BaseHasher
 from .folder import content_name
 from .store import Store
 
 #: What items are.
+ItemKind: TypeAlias = RawKind | Literal["vectors"]
 KINDS = (*RAW_KINDS, "vectors")
 _DRAFT = "embedder.draft"
 _NAME = re.compile(r"embedder-[0-9a-f]{16}\.star")

@@ -18,7 +18,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
 
 import numpy as np
 from scipy import sparse
@@ -31,7 +31,8 @@ from ..hashers.base import BaseHasher
 from ..hashers.prepared import PreparedHasher, kept_width, takes_cells, vector_hasher
 
 #: How a number is stored, by the word that users give.
-VECTOR_DTYPES = {"float16": np.dtype("<f2"), "int8": np.dtype("i1")}
+VectorDtype: TypeAlias = Literal["float16", "int8"]
+VECTOR_DTYPES: dict[str, np.dtype] = {"float16": np.dtype("<f2"), "int8": np.dtype("i1")}
 _LARGEST_INT8 = 127
 Result = TypeVar("Result")
 FIRST_FILE = "vectors-0.bin"
@@ -80,7 +81,7 @@ def _power_of_two(largest: np.ndarray) -> np.ndarray:
     return np.where(largest > 0, np.ldexp(1.0, exponents - 1), 0.0)
 
 
-def create_vectors(folder: Path, vector_dtype: str, hasher: BaseHasher) -> dict[str, str | int]:
+def create_vectors(folder: Path, vector_dtype: VectorDtype, hasher: BaseHasher) -> dict[str, str | int]:
     """Make the empty file of a new collection; return what the database needs to know about it."""
     check_choice(vector_dtype, "vectors", tuple(VECTOR_DTYPES))
     n_columns = kept_width(hasher)

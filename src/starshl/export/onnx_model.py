@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,7 +14,7 @@ from .._common.extras import require
 from .._common.files import write_atomically
 from .._common.validation import check_choice
 from .._version import __version__
-from ..codes.binary import n_bytes
+from ..codes.binary import BIT_ORDER, n_bytes
 from ..data.features.text import Text
 from ..hashers.base import BaseHasher
 from ..hashers.prepared import PreparedHasher, inner_hasher
@@ -22,8 +22,7 @@ from .graph import IR_VERSION, OPSET, Graph, Value, helper, onnx, onnx_type
 from .scores import bit_scores, class_index, estimates_probabilities, predicts, probabilities
 from .steps import SPLITTING, prepare, text_features, words_of
 
-PRECISIONS = ("float64", "float32")
-BIT_ORDER = "bit j of a code is bit j % 8 (least significant first) of byte j // 8"
+Precision: TypeAlias = Literal["float64", "float32"]
 _REPEATS, _LONGEST = 200, 1.0  # calls, and seconds after which no further one begins
 
 
@@ -32,7 +31,7 @@ def to_onnx(
     path: str | os.PathLike[str] | None = None,
     *,
     outputs: Sequence[str] | None = None,
-    precision: str = "float64",
+    precision: Precision = "float64",
 ) -> Any:
     """Return a fitted hasher as an ONNX model, including its preprocessing, and write it to a file if you give a path.
 
@@ -77,7 +76,7 @@ def to_onnx(
     True
     """
     check_is_fitted(hasher)
-    precision = check_choice(precision, "precision", PRECISIONS)
+    check_choice(precision, "precision", get_args(Precision))
     n_features = getattr(hasher, "n_features_in_", 0)  # samples without columns are refused with the kernel named
     model = model_of(hasher, [], n_features, _check_outputs(hasher, outputs), precision)
     if path is not None:
@@ -97,7 +96,9 @@ def _check_outputs(hasher: BaseHasher, outputs: Sequence[str] | None) -> list[st
     return names
 
 
-def model_of(hasher: BaseHasher, steps: Sequence[Any], n_features: int, outputs: Sequence[str], precision: str) -> Any:
+def model_of(
+    hasher: BaseHasher, steps: Sequence[Any], n_features: int, outputs: Sequence[str], precision: Precision
+) -> Any:
     """Return the model of a hasher after further steps, which take words, or rows of ``n_features`` numbers."""
     steps = [*steps, *steps_of(hasher)]
     if steps and isinstance(steps[0], Text):

@@ -100,7 +100,8 @@ def build(
     )
     table = keep_features(read_rows(input, columns, hasher, as_items=True), metadata)
     codes = encode_items(hasher, table, progress)
-    with atomic_collection(folder, hasher, vectors=keep, fields=fields) as collection, busy("storing", progress):
+    given: Any = keep  # which Collection.create checks
+    with atomic_collection(folder, hasher, vectors=given, fields=fields) as collection, busy("storing", progress):
         about = {"labels": table.y, **about_items(table)}
         add_items(collection, table.X, codes=codes, allow_duplicates=True, **about)
         answer: dict[str, Any] = {"folder": str(folder), "items": len(collection), "bits": collection.n_bits}

@@ -25,12 +25,13 @@ from ...hashers.baselines.lsh import LSHash
 from ...hashers.fitting import codes_of_vectors, name_features
 from ..collection import Collection, atomic_collection
 from ..labels import item_labels
+from ..vectors import VectorDtype
 
 _FEWEST = 20  # items to learn from
 _SHOWN = 5  # classes named in a sentence
 _N_BITS = 32  # as binarize has them
 _PORTION = 2000  # items that are stored at a time
-_VECTOR_DTYPE = "float16"
+_VECTOR_DTYPE: VectorDtype = "float16"
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from scipy import sparse
@@ -16,7 +16,8 @@ from ...exceptions import BundleFormatError
 from .step_files import check_arrays_have_owners, is_built_in, pack_steps, take_probes, unpack_steps
 
 #: What an embedder takes.
-RAW_KINDS = ("pictures", "texts")
+RawKind: TypeAlias = Literal["pictures", "texts"]
+RAW_KINDS: tuple[str, ...] = get_args(RawKind)
 
 
 class Embedder:
@@ -43,7 +44,7 @@ class Embedder:
     [[0.8, 0.0]]
     """
 
-    def __init__(self, kind: str, steps: Sequence[Any], examples: Sequence[Any] | None = None) -> None:
+    def __init__(self, kind: RawKind, steps: Sequence[Any], examples: Sequence[Any] | None = None) -> None:
         self.kind = check_choice(kind, "kind", RAW_KINDS)
         self.steps = _checked_steps(steps)
         self._probes = take_probes(self.steps, examples)

@@ -16,13 +16,12 @@ from numpy.typing import ArrayLike
 
 from ..._common.extras import require
 from ..._common.files import replacing_file
-from ...codes.binary import BinaryCodes, n_bytes
+from ...codes.binary import BIT_ORDER, BinaryCodes, n_bytes
 from ...exceptions import AdapterError
 from ..base import check_ids
 
 pyarrow = require("pyarrow", extra="parquet")
 parquet = require("pyarrow.parquet", extra="parquet")
-BIT_ORDER = "bit j of a code is bit j % 8 (least significant first) of byte j // 8"
 #: The k nearest items in DuckDB; parameters: the query's ``packed`` bytes, the file name, k.
 DUCKDB_NEAREST = """
 SELECT id, bit_count(xor(code::BIT, $query::BLOB::BIT)) AS distance
