@@ -59,3 +59,12 @@ def test_contributing_lists_the_layers_that_the_contract_checks():
     table = (ROOT / "CONTRIBUTING.md").read_text().partition("| layer | what it holds |")[2].partition("\n\n")[0]
     listed = [set(re.findall(r"`(\w+)`", row.split("|")[1])) for row in table.splitlines() if row.startswith("| `")]
     assert listed == [layer - {"_version"} for layer in checked if layer != {"__main__"}]
+
+
+def test_contributing_names_paths_that_exist():
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    # Those with a star or a placeholder stand for several; make targets and module names have no slash.
+    paths = set(re.findall(r"`([\w./]+/[\w./]*)`", text)) | set(re.findall(r"python ([\w./]+\.py)", text))
+    assert len(paths) > 20
+    places = (ROOT, ROOT / "src" / "starshl")
+    assert [path for path in sorted(paths) if not any((place / path).exists() for place in places)] == []
