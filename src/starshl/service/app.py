@@ -15,7 +15,7 @@ from . import explorer as pages
 from .errors import BusyError
 from .http import access, collections, jobs, search, snapshots
 from .http.access import Guard, needed_right
-from .http.dependencies import TheMetrics, TheService, in_thread, router
+from .http.dependencies import MetricsDep, ServiceDep, in_thread, router
 from .http.metrics import Metrics
 from .http.middleware import RequestContext, RequestLimits
 from .http.problems import PROBLEM_SCHEMA, add_problem_handlers
@@ -35,7 +35,7 @@ async def live() -> Health:
 
 
 @routes.get("/health/ready")
-async def ready(service: TheService) -> Health:
+async def ready(service: ServiceDep) -> Health:
     """Answer 200 if all collections answer, 503 while the service is stopping or restoring one; needs no token."""
     if not service.is_ready:
         raise BusyError("The service is about to stop, or is restoring a collection.")
@@ -43,7 +43,7 @@ async def ready(service: TheService) -> Health:
 
 
 @routes.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
-async def metrics(metrics: TheMetrics) -> Response:
+async def metrics(metrics: MetricsDep) -> Response:
     """Return counts and times for Prometheus."""
     return Response(await in_thread(metrics.text), media_type="text/plain; version=0.0.4; charset=utf-8")
 
@@ -54,7 +54,7 @@ PARTS = (
     collections.routes,
     collections.items_routes,
     search.routes,
-    search.raw_routes,
+    search.picture_routes,
     snapshots.routes,
     jobs.routes,
     access.routes,

@@ -11,7 +11,7 @@ from fastapi.responses import RedirectResponse, Response
 from ...data.features.picture_files import KINDS
 from ..batching import map_future
 from ..errors import TooLargeError
-from ..http.dependencies import InCollection, TheService, answer, in_thread
+from ..http.dependencies import SearcherDep, ServiceDep, in_thread, result_of
 from ..http.search import preview_answer
 from ..inputs import picture_and_preview, preview
 from ..searcher import Searcher
@@ -35,19 +35,19 @@ def read_upload(searcher: Searcher, content: bytes, name: str) -> Future[Upload]
 
 @routes.get("/explore/{name}")
 async def explore(
-    request: Request, collection: InCollection, service: TheService, part: Annotated[str, Query(max_length=10)] = ""
+    request: Request, searcher: SearcherDep, service: ServiceDep, part: Annotated[str, Query(max_length=10)] = ""
 ) -> Response:
     """Show what a question finds; a script asks for parts of the page, first for what is fast."""
     question = Question.of(request.query_params)
     if "q" in request.query_params:
         return RedirectResponse(str(request.url.path) + _interpreted(question, request.query_params["q"]), 303)
-    workspace = service.workspace(collection.name)
+    workspace = service.workspace(searcher.name)
     found = await in_thread(_gathered, workspace, question, part)
     template = _PARTS.get(part, "explore/page.html")
     about = await in_thread(_filters, workspace) if not part else {}
     shown: dict[str, Any] = {
         "page": found,
-        "name": collection.name,
+        "name": searcher.name,
         "part": part,
         "most": MOST_NEIGHBORS,
         "active": "explore",
@@ -57,24 +57,24 @@ async def explore(
 
 @routes.post("/explore/{name}/search")
 async def search_by_picture(
-    request: Request, collection: InCollection, service: TheService, picture: Annotated[UploadFile, File()]
+    request: Request, searcher: SearcherDep, service: ServiceDep, picture: Annotated[UploadFile, File()]
 ) -> Response:
     """Keep an uploaded picture for a while, and go to where it is searched for."""
     content = await picture.read(_LARGEST_PICTURE + 1)
     if len(content) > _LARGEST_PICTURE:
         raise TooLargeError("The picture has more than 12 MB. Send a smaller one.")
-    workspace = service.workspace(collection.name)
-    upload = await answer(read_upload(collection, content, (picture.filename or "uploaded picture")[:100]))
+    workspace = service.workspace(searcher.name)
+    upload = await result_of(read_upload(searcher, content, (picture.filename or "uploaded picture")[:100]))
     address = Question.of(request.query_params).address(
         upload=workspace.add_upload(upload), item=None, text=None, hit=None
     )
-    return RedirectResponse(f"/explore/{collection.name}{address}", 303)
+    return RedirectResponse(f"/explore/{searcher.name}{address}", 303)
 
 
 @routes.get("/explore/{name}/pictures/{item}")
-async def picture(item: int, collection: InCollection) -> Response:
+async def picture(item: int, searcher: SearcherDep) -> Response:
     """Return the small picture of an item."""
-    return preview_answer(await in_thread(preview, collection, item))
+    return preview_answer(await in_thread(preview, searcher, item))
 
 
 def _gathered(workspace: Workspace, question: Question, part: str) -> Exploration:

@@ -14,7 +14,7 @@ from starlette.background import BackgroundTask
 from ...labeling.export import export_atlas, export_labels
 from ...labeling.lesson import Lesson
 from ..errors import ConflictError, UnknownError
-from ..http.dependencies import InCollection, TheService, in_thread
+from ..http.dependencies import SearcherDep, ServiceDep, in_thread
 from ..snapshots import write_archive
 from ..workspace import Workspace
 
@@ -73,15 +73,15 @@ EXPORTS = {
 
 
 @routes.get("/explore/{name}/export/{file}")
-async def export(file: str, collection: InCollection, service: TheService) -> Response:
+async def export(file: str, searcher: SearcherDep, service: ServiceDep) -> Response:
     """Write a file and send it."""
     if file not in EXPORTS:
         raise UnknownError(f"There is no file {file[:80]!r} to export; there are: {', '.join(EXPORTS)}.")
     folder = await in_thread(tempfile.TemporaryDirectory)
     path = Path(folder.name) / file
     try:
-        await in_thread(EXPORTS[file].write, service.workspace(collection.name), path)
+        await in_thread(EXPORTS[file].write, service.workspace(searcher.name), path)
     except BaseException:
         await in_thread(folder.cleanup)
         raise
-    return FileResponse(path, filename=f"{collection.name}-{file}", background=BackgroundTask(folder.cleanup))
+    return FileResponse(path, filename=f"{searcher.name}-{file}", background=BackgroundTask(folder.cleanup))

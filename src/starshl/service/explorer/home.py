@@ -10,7 +10,7 @@ from fastapi.responses import Response
 
 from ..._version import __version__
 from ...client.answers import CollectionInfo
-from ..http.dependencies import TheService, in_thread
+from ..http.dependencies import ServiceDep, in_thread
 from ..searcher import Searcher, existing_items
 from .rendering import Card, cards_of, may_write, render
 
@@ -30,7 +30,7 @@ class _Summary:
 
 
 @routes.get("/")
-async def home(request: Request, service: TheService) -> Response:
+async def home(request: Request, service: ServiceDep) -> Response:
     """List the collections with a few of their items."""
     collections = await in_thread(lambda: [_summary(searcher) for searcher in service.searchers.values()])
     return render("home.html", request, collections=collections, version=__version__, may_write=may_write(request))

@@ -15,7 +15,7 @@ from ...hashers.prepared import class_hasher, class_names
 from ...labeling.lesson import Lesson
 from ...learning.graphs.layout import in_unit_square, map_codewords
 from ..errors import ConflictError
-from ..http.dependencies import InCollection, TheService, in_thread
+from ..http.dependencies import SearcherDep, ServiceDep, in_thread
 from ..searcher import Searcher, existing_items
 from ..workspace import Workspace
 from .rendering import Card, cards_of, may_write, render
@@ -41,42 +41,42 @@ class CodewordPoint:
 
 
 @routes.get("/explore/{name}/map")
-async def show_map(request: Request, collection: InCollection, service: TheService, part: str = "") -> Response:
+async def show_map(request: Request, searcher: SearcherDep, service: ServiceDep, part: str = "") -> Response:
     """Show the map, or how far its preparation is."""
-    workspace = service.workspace(collection.name)
-    info = await in_thread(collection.info)
+    workspace = service.workspace(searcher.name)
+    info = await in_thread(searcher.info)
     possible = info.vectors is not None and info.n_items > 1
     writable = info.writable and may_write(request)
     job = await in_thread(lambda: workspace.prepare_map(retry=not part)) if possible and writable else None
     lesson = await in_thread(workspace.lesson) if job is None and possible and writable else None
     values: dict[str, Any] = {
-        "name": collection.name,
+        "name": searcher.name,
         "active": "map",
         "info": info,
         "possible": possible,
         "writable": writable,
         "job": job,
-        "table": [] if lesson is None else await in_thread(_table, collection, lesson),
-        "codewords": await in_thread(_codewords, collection),
+        "table": [] if lesson is None else await in_thread(_table, searcher, lesson),
+        "codewords": await in_thread(_codewords, searcher),
         "is_ready": lesson is not None,
     }
     return render("map/state.html" if part else "map/page.html", request, **values)
 
 
 @routes.get("/explore/{name}/map/items")
-async def map_items(collection: InCollection, service: TheService) -> Response:
+async def map_items(searcher: SearcherDep, service: ServiceDep) -> Response:
     """Return where all items are, and what is predicted for them."""
-    return JSONResponse(await in_thread(_items, service.workspace(collection.name)))
+    return JSONResponse(await in_thread(_items, service.workspace(searcher.name)))
 
 
 @routes.get("/explore/{name}/cards")
-async def some_cards(request: Request, collection: InCollection, ids: str = "") -> Response:
+async def some_cards(request: Request, searcher: SearcherDep, ids: str = "") -> Response:
     """Return the cards of some items, as a part of a page."""
     try:
         wanted = sorted({int(item) for item in ids.split(",") if item})[:_MOST_CARDS]
     except ValueError as error:
         raise ValueError("ids holds something that is not a number. Give numbers with commas between them.") from error
-    return render("map/cards.html", request, name=collection.name, cards=await in_thread(_cards, collection, wanted))
+    return render("map/cards.html", request, name=searcher.name, cards=await in_thread(_cards, searcher, wanted))
 
 
 def _items(workspace: Workspace) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from fastapi.responses import RedirectResponse, Response
 from ..._common.labels import Label
 from ...collection.collection import Collection
 from ...hashers.prepared import class_hasher, class_names, holds_clusters, inner_hasher
-from ..http.dependencies import InCollection, TheService, in_thread
+from ..http.dependencies import SearcherDep, ServiceDep, in_thread
 from ..searcher import Searcher
 from .charts import objective_chart
 from .rendering import may_write, render
@@ -109,12 +109,12 @@ def _codewords(inner: Any, names: list[Label]) -> list[tuple[Label, list[bool]]]
 
 
 @routes.get("/explore/{name}/model")
-async def model(request: Request, collection: InCollection, service: TheService, part: str = "") -> Response:
+async def model(request: Request, searcher: SearcherDep, service: ServiceDep, part: str = "") -> Response:
     """Show the training run, and the figures of the search if they were measured."""
-    workspace = service.workspace(collection.name)
-    run = await in_thread(_run, collection)
+    workspace = service.workspace(searcher.name)
+    run = await in_thread(_run, searcher)
     values: dict[str, Any] = {
-        "name": collection.name,
+        "name": searcher.name,
         "active": "model",
         "run": run,
         "history": objective_chart(run.history),
@@ -126,12 +126,12 @@ async def model(request: Request, collection: InCollection, service: TheService,
 
 
 @routes.post("/explore/{name}/model/quality")
-async def measure(collection: InCollection, service: TheService) -> Response:
+async def measure(searcher: SearcherDep, service: ServiceDep) -> Response:
     """Begin to measure, and go back to the page."""
-    await in_thread(service.workspace(collection.name).prepare_quality)
-    return RedirectResponse(f"/explore/{collection.name}/model#quality", 303)
+    await in_thread(service.workspace(searcher.name).prepare_quality)
+    return RedirectResponse(f"/explore/{searcher.name}/model#quality", 303)
 
 
-def _run(collection: Searcher) -> TrainingRun:
-    with collection.opened() as opened:
-        return training_run_of(opened)
+def _run(searcher: Searcher) -> TrainingRun:
+    with searcher.opened() as collection:
+        return training_run_of(collection)

@@ -24,7 +24,7 @@ from ...labeling.events import CurvePoint
 from ...labeling.lesson import Lesson
 from ...labeling.revision import ClassCount, LessonState, Suspect
 from ..errors import ConflictError, UnknownError, worded
-from ..http.dependencies import InCollection, TheService, in_thread
+from ..http.dependencies import SearcherDep, ServiceDep, in_thread
 from ..http.schemas import MOST_ROWS, Id
 from ..searcher import existing_items
 from ..workspace import Workspace
@@ -108,16 +108,16 @@ class Board:
 @routes.get("/explore/{name}/teach")
 async def teach(
     request: Request,
-    collection: InCollection,
-    service: TheService,
+    searcher: SearcherDep,
+    service: ServiceDep,
     part: str = "",
     order: Annotated[Order, Query()] = "least",
 ) -> Response:
     """Show the lesson, or how far its preparation is."""
-    workspace = service.workspace(collection.name)
-    info = await in_thread(collection.info)
+    workspace = service.workspace(searcher.name)
+    info = await in_thread(searcher.info)
     values: dict[str, Any] = {
-        "name": collection.name,
+        "name": searcher.name,
         "active": "teach",
         "info": info,
         "possible": info.vectors is not None and info.n_items > 1,
@@ -135,26 +135,26 @@ async def teach(
 
 
 @routes.get("/explore/{name}/teach/state")
-async def lesson_state(collection: InCollection, service: TheService) -> Response:
+async def lesson_state(searcher: SearcherDep, service: ServiceDep) -> Response:
     """Say which version the lesson has, so that other tabs notice changes, and how far the preparation is."""
-    return JSONResponse(await in_thread(_state, service.workspace(collection.name)))
+    return JSONResponse(await in_thread(_state, service.workspace(searcher.name)))
 
 
 @routes.post("/explore/{name}/teach/cancel")
-async def cancel(collection: InCollection, service: TheService) -> Response:
+async def cancel(searcher: SearcherDep, service: ServiceDep) -> Response:
     """Stop the preparation."""
-    job = service.workspace(collection.name).job("prepare teaching")
+    job = service.workspace(searcher.name).job("prepare teaching")
     if job is None:
         raise UnknownError("Nothing is being prepared.")
-    return JSONResponse({"state": service.jobs.cancel(collection.name, job.id).state})
+    return JSONResponse({"state": service.jobs.cancel(searcher.name, job.id).state})
 
 
 @routes.post("/explore/{name}/teach/changes")
-async def change(body: Changes, request: Request, collection: InCollection, service: TheService) -> Response:
+async def change(body: Changes, request: Request, searcher: SearcherDep, service: ServiceDep) -> Response:
     """Make changes in their order, each once; return what became of them, and the board as it is then."""
-    collection.writer.check_writable()
-    outcome, board = await in_thread(_changed, service.workspace(collection.name), body)
-    values = {"name": collection.name, "order": body.order, "exports": EXPORTS}
+    searcher.writer.check_writable()
+    outcome, board = await in_thread(_changed, service.workspace(searcher.name), body)
+    values = {"name": searcher.name, "order": body.order, "exports": EXPORTS}
     return JSONResponse(
         {
             "message": outcome.message,

@@ -1,4 +1,4 @@
-"""Routes about collections."""
+"""Routes about collections and their items."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...collection.options import ALL_ITEMS, Filters
 from ..inputs import row_items, text_items
 from ..searcher import Searcher
 from ..writes import NewItems
-from .dependencies import InCollection, Key, TheService, answer, in_thread, router
+from .dependencies import SearcherDep, ServiceDep, WriteKeyDep, in_thread, result_of, router
 from .schemas import (
     AddRequest,
     Collections,
@@ -35,115 +35,112 @@ WithVectors = Annotated[bool, Query(description="Return the kept vectors, too.")
 
 
 @routes.get("")
-async def list_collections(service: TheService) -> Collections:
+async def list_collections(service: ServiceDep) -> Collections:
     """List all collections."""
     found = await in_thread(lambda: [searcher.info() for searcher in service.searchers.values()])
     return Collections(version=__version__, collections=found)
 
 
 @routes.get("/{name}")
-async def describe_collection(collection: InCollection) -> CollectionInfo:
+async def describe_collection(searcher: SearcherDep) -> CollectionInfo:
     """Say what a collection is and can do."""
-    return await in_thread(collection.info)
+    return await in_thread(searcher.info)
 
 
 @routes.put("/{name}/fields")
-async def declare_fields(body: FieldsRequest, collection: InCollection) -> CollectionInfo:
+async def declare_fields(body: FieldsRequest, searcher: SearcherDep) -> CollectionInfo:
     """Declare metadata fields, so that filters on them are fast; every item must fit, or nothing changes."""
-    await answer(collection.writer.declare_fields(body.fields))
-    return await in_thread(collection.info)
-
-
-# Items.
+    await result_of(searcher.writer.declare_fields(body.fields))
+    return await in_thread(searcher.info)
 
 
 @items_routes.post("/items", status_code=201)
-async def add_items(body: AddRequest, collection: InCollection, key: Key) -> Written:
+async def add_items(body: AddRequest, searcher: SearcherDep, key: WriteKeyDep) -> Written:
     """Store new items, all of them or none."""
-    items = await _new_items(body, collection, ids_required=False)
-    return await answer(await in_thread(collection.add, items, key))
+    items = await _new_items(body, searcher, ids_required=False)
+    return await result_of(await in_thread(searcher.add, items, key))
 
 
 @items_routes.put("/items")
-async def put_items(body: AddRequest, collection: InCollection, key: Key) -> Written:
+async def put_items(body: AddRequest, searcher: SearcherDep, key: WriteKeyDep) -> Written:
     """Store items under given ids; nothing of an item that is replaced stays."""
-    items = await _new_items(body, collection, ids_required=True)
-    return await answer(await in_thread(collection.upsert, items, key))
+    items = await _new_items(body, searcher, ids_required=True)
+    return await result_of(await in_thread(searcher.upsert, items, key))
 
 
 @items_routes.patch("/items")
-async def update_items(body: UpdateRequest, collection: InCollection, key: Key) -> Written:
+async def update_items(body: UpdateRequest, searcher: SearcherDep, key: WriteKeyDep) -> Written:
     """Replace the metadata of items; labels, codes and vectors stay."""
     ids, metadata = [item.id for item in body.items], [item.metadata for item in body.items]
-    return await answer(collection.writer.update(ids, metadata, key))
+    return await result_of(searcher.writer.update(ids, metadata, key))
 
 
 @items_routes.get("/items")
 async def list_items(
-    collection: InCollection,
+    searcher: SearcherDep,
     after: Annotated[Id | None, Query(description="Begin behind this id.")] = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> ItemPage:
     """List items by id."""
-    return await in_thread(_page, collection, after, limit)
+    return await in_thread(_page, searcher, after, limit)
 
 
 @items_routes.post("/items/list")
-async def list_matching(body: ListRequest, collection: InCollection) -> ItemPage:
+async def list_matching(body: ListRequest, searcher: SearcherDep) -> ItemPage:
     """List the items that pass filters, by id."""
-    return await in_thread(_page, collection, body.after, body.limit, body.to_filters())
+    return await in_thread(_page, searcher, body.after, body.limit, body.to_filters())
 
 
 @items_routes.post("/items/count")
-async def count_items(body: FilterRequest, collection: InCollection) -> Count:
+async def count_items(body: FilterRequest, searcher: SearcherDep) -> Count:
     """Count the items that pass filters."""
     filters = body.to_filters()
-    return Count(await in_thread(collection.count, filters), await in_thread(collection.notes, filters))
+    return Count(await in_thread(searcher.count, filters), await in_thread(searcher.notes, filters))
 
 
 @items_routes.post("/items/get")
-async def get_items(body: ItemsRequest, collection: InCollection, vectors: WithVectors = False) -> ItemPage:
+async def get_items(body: ItemsRequest, searcher: SearcherDep, vectors: WithVectors = False) -> ItemPage:
     """Return several items by id."""
-    return ItemPage(await in_thread(collection.get, body.ids, vectors=vectors))
+    return ItemPage(await in_thread(searcher.get, body.ids, vectors=vectors))
 
 
 @items_routes.post("/items/remove")
-async def remove_items(body: RemoveRequest, collection: InCollection, key: Key) -> Written:
+async def remove_items(body: RemoveRequest, searcher: SearcherDep, key: WriteKeyDep) -> Written:
     """Remove items by id, all of them or none, or those that pass a filter."""
     if body.ids is None:
-        return await answer(collection.writer.remove_matching(body.to_filters(), key))
-    return await answer(collection.writer.remove(body.ids, key))
+        return await result_of(searcher.writer.remove_matching(body.to_filters(), key))
+    return await result_of(searcher.writer.remove(body.ids, key))
 
 
 @items_routes.get("/items/{item}")
-async def get_item(item: ItemId, collection: InCollection, vectors: WithVectors = False) -> Item:
+async def get_item(item: ItemId, searcher: SearcherDep, vectors: WithVectors = False) -> Item:
     """Return an item."""
-    return (await in_thread(collection.get, [item], vectors=vectors))[0]
+    return (await in_thread(searcher.get, [item], vectors=vectors))[0]
 
 
 @items_routes.delete("/items/{item}")
-async def remove_item(item: ItemId, collection: InCollection, key: Key) -> Written:
+async def remove_item(item: ItemId, searcher: SearcherDep, key: WriteKeyDep) -> Written:
     """Remove an item."""
-    return await answer(collection.writer.remove([item], key))
+    return await result_of(searcher.writer.remove([item], key))
 
 
 @items_routes.put("/labels")
-async def set_labels(body: LabelsRequest, collection: InCollection, key: Key) -> Written:
+async def set_labels(body: LabelsRequest, searcher: SearcherDep, key: WriteKeyDep) -> Written:
     """Set or remove labels of items; their codes follow."""
     ids, labels = [item.id for item in body.items], [item.label for item in body.items]
-    return await answer(collection.writer.set_labels(ids, labels, key))
+    return await result_of(searcher.writer.set_labels(ids, labels, key))
 
 
-async def _new_items(body: AddRequest, collection: Searcher, *, ids_required: bool) -> NewItems:
-    collection.writer.check_writable()
+async def _new_items(body: AddRequest, searcher: Searcher, *, ids_required: bool) -> NewItems:
+    searcher.writer.check_writable()
     items = body.to_items(ids_required=ids_required)
     if body.texts:
-        return await answer(text_items(collection, body.texts, items))
+        return await result_of(text_items(searcher, body.texts, items))
     if body.rows:
-        return await answer(row_items(collection, body.rows, items))
+        return await result_of(row_items(searcher, body.rows, items))
     return items
 
 
-def _page(collection: Searcher, after: int | None, limit: int, filters: Filters = ALL_ITEMS) -> ItemPage:
-    found, more = collection.list_items(after, limit, filters)
-    return ItemPage(found, more, collection.notes(filters))
+def _page(searcher: Searcher, after: int | None, limit: int, filters: Filters = ALL_ITEMS) -> ItemPage:
+    found, more = searcher.list_items(after, limit, filters)
+    return ItemPage(found, more, searcher.notes(filters))

@@ -103,15 +103,15 @@ async def _metrics(request: Request) -> Metrics:
 
 
 # Asynchronous, like the routes: FastAPI would call plain functions in other threads, which costs more than they do.
-TheService = Annotated[Service, Depends(_service)]
-TheMetrics = Annotated[Metrics, Depends(_metrics)]
+ServiceDep = Annotated[Service, Depends(_service)]
+MetricsDep = Annotated[Metrics, Depends(_metrics)]
 
 
-async def _searcher(name: CollectionName, service: TheService) -> Searcher:
+async def _searcher(name: CollectionName, service: ServiceDep) -> Searcher:
     return service.searcher(name)
 
 
-InCollection = Annotated[Searcher, Depends(_searcher)]
+SearcherDep = Annotated[Searcher, Depends(_searcher)]
 
 
 async def _key(
@@ -133,10 +133,10 @@ async def _key(
     return WriteKey(f"request/{idempotency_key}", hashlib.sha256(what + await request.body()).hexdigest())
 
 
-Key = Annotated[WriteKey | None, Depends(_key)]
+WriteKeyDep = Annotated[WriteKey | None, Depends(_key)]
 
 
-async def answer(future: Future[Result]) -> Result:
+async def result_of(future: Future[Result]) -> Result:
     """Wait for a future without keeping other requests waiting."""
     return await asyncio.wrap_future(future)
 

@@ -17,7 +17,7 @@ from ...hashers.catalog import load
 from ..fits import FitSettings, check_fit, fit_and_reencode, reencode
 from ..searcher import Searcher
 from .bulk_import import import_lines
-from .dependencies import CollectionName, InCollection, TheService, in_thread, router
+from .dependencies import CollectionName, SearcherDep, ServiceDep, in_thread, router
 from .schemas import FitRequest, JobList
 
 routes = router("jobs", "/collections/{name}")
@@ -37,65 +37,65 @@ _LINES = {"content": {"application/x-ndjson": {"schema": {"type": "string"}}}}
 
 
 @routes.post("/fit", status_code=202)
-async def fit(body: FitRequest, collection: InCollection, service: TheService) -> Job:
+async def fit(body: FitRequest, searcher: SearcherDep, service: ServiceDep) -> Job:
     """Fit a hasher on the kept vectors and labels, then encode all items with it. Only the fit can be canceled."""
     settings = FitSettings(body.method, body.n_bits, body.seed, body.settings)
-    await in_thread(check_fit, collection, settings)
-    collection.writer.check_writable()
-    return service.jobs.start("fit", collection.name, lambda job: fit_and_reencode(job, collection, settings))
+    await in_thread(check_fit, searcher, settings)
+    searcher.writer.check_writable()
+    return service.jobs.start("fit", searcher.name, lambda job: fit_and_reencode(job, searcher, settings))
 
 
 @routes.post("/import", status_code=202, openapi_extra={"requestBody": {"required": True, **_LINES}})
-async def import_items(request: Request, collection: InCollection, service: TheService, key: ImportKey = None) -> Job:
+async def import_items(request: Request, searcher: SearcherDep, service: ServiceDep, key: ImportKey = None) -> Job:
     """Add items from JSON lines, one object per line: a vector, and id, label, metadata and reference if known."""
-    collection.writer.check_writable()
-    file = await _receive(request, collection)
+    searcher.writer.check_writable()
+    file = await _receive(request, searcher)
     import_key = key or uuid.uuid4().hex
 
     def work(job: Any) -> dict[str, Any]:
         with file:
-            return import_lines(job, collection, file, import_key)
+            return import_lines(job, searcher, file, import_key)
 
-    return service.jobs.start("import", collection.name, work, key=import_key)
+    return service.jobs.start("import", searcher.name, work, key=import_key)
 
 
 @routes.get("/model", response_class=Response, responses={200: {"description": "A model file", **_MODEL}})
-async def download_model(collection: InCollection) -> Response:
+async def download_model(searcher: SearcherDep) -> Response:
     """Return the hasher of a collection as a model file."""
-    return Response(await in_thread(_save_model, collection), media_type="application/octet-stream")
+    return Response(await in_thread(_save_model, searcher), media_type="application/octet-stream")
 
 
 @routes.put("/model", status_code=202, openapi_extra={"requestBody": {"required": True, **_MODEL}})
-async def replace_model(request: Request, collection: InCollection, service: TheService) -> Job:
+async def replace_model(request: Request, searcher: SearcherDep, service: ServiceDep) -> Job:
     """Take a model file, and encode the kept vectors of all items with its hasher."""
-    collection.writer.check_writable()
-    with await _receive(request, collection) as file:
+    searcher.writer.check_writable()
+    with await _receive(request, searcher) as file:
         hasher = await in_thread(_load, file.name)
-    await in_thread(collection.check_hasher, hasher)
-    return service.jobs.start("re-encode", collection.name, lambda job: reencode(job, collection, hasher))
+    await in_thread(searcher.check_hasher, hasher)
+    return service.jobs.start("re-encode", searcher.name, lambda job: reencode(job, searcher, hasher))
 
 
 @routes.get("/jobs")
-async def list_jobs(collection: InCollection, service: TheService) -> JobList:
+async def list_jobs(searcher: SearcherDep, service: ServiceDep) -> JobList:
     """List the jobs of a collection, the newest last."""
-    return JobList(service.jobs.list(collection.name))
+    return JobList(service.jobs.list(searcher.name))
 
 
 @routes.get("/jobs/{job}")
-async def get_job(job: JobId, name: CollectionName, service: TheService) -> Job:
+async def get_job(job: JobId, name: CollectionName, service: ServiceDep) -> Job:
     """Say how far along a job is."""
     return service.jobs.get(name, job)
 
 
 @routes.post("/jobs/{job}/cancel")
-async def cancel_job(job: JobId, name: CollectionName, service: TheService) -> Job:
+async def cancel_job(job: JobId, name: CollectionName, service: ServiceDep) -> Job:
     """Ask a job to stop; batches that are already stored stay."""
     return service.jobs.cancel(name, job)
 
 
-async def _receive(request: Request, collection: Searcher) -> BinaryIO:
+async def _receive(request: Request, searcher: Searcher) -> BinaryIO:
     """Write a body to a file on the disk of the collection, which vanishes when it is closed."""
-    prefix, place = f".{collection.folder.name}.job-", collection.folder.parent
+    prefix, place = f".{searcher.folder.name}.job-", searcher.folder.parent
     file = cast(BinaryIO, await in_thread(tempfile.NamedTemporaryFile, prefix=prefix, dir=place))
     try:
         async for chunk in request.stream():
@@ -115,8 +115,8 @@ def _load(path: str) -> BaseHasher:
         raise error.about("The body") from error
 
 
-def _save_model(collection: Searcher) -> bytes:
-    with collection.opened() as opened, tempfile.TemporaryDirectory() as place:
+def _save_model(searcher: Searcher) -> bytes:
+    with searcher.opened() as collection, tempfile.TemporaryDirectory() as place:
         path = Path(place) / "model.star"
-        opened.hasher.save(path)
+        collection.hasher.save(path)
         return path.read_bytes()

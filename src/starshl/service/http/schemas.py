@@ -1,4 +1,4 @@
-"""The shapes of requests, for checks and for OpenAPI."""
+"""The shapes of requests, for checks and for OpenAPI, and of answers that are no values of the library."""
 
 from __future__ import annotations
 

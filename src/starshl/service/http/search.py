@@ -1,4 +1,4 @@
-"""Routes that ask questions: search, recommend, encode, predict."""
+"""Routes that ask questions (search, recommend, encode, predict), and those about pictures, as questions and items."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ..inputs import picture_and_preview, picture_vector, preview, row_vectors, 
 from ..searcher import Rows, Searcher
 from ..writes import NewItems
 from .collections import ItemId
-from .dependencies import InCollection, Key, answer, in_thread, router
+from .dependencies import SearcherDep, WriteKeyDep, in_thread, result_of, router
 from .schemas import (
     Encoded,
     HitCount,
@@ -39,88 +39,82 @@ from .schemas import (
     VectorsRequest,
     encoded_answer,
 )
-from .schemas import (
-    Label as LabelValue,
-)
 
 routes = router("search", "/collections/{name}")
-raw_routes = router("pictures", "/collections/{name}")
+picture_routes = router("pictures", "/collections/{name}")
 _FILE: dict[str, Any] = {name: {"schema": {"type": "string", "format": "binary"}} for name in MEDIA_TYPES}
 _TAKES_PICTURE: dict[str, Any] = {"requestBody": {"required": True, "content": _FILE}}
 
 
 @routes.post("/search")
-async def search(body: SearchRequest, collection: InCollection) -> SearchAnswer:
+async def search(body: SearchRequest, searcher: SearcherDep) -> SearchAnswer:
     """Find the nearest items of vectors, of texts or of stored items."""
-    return await _searched(body, collection)
+    return await _search(body, searcher)
 
 
 @routes.post("/search/batch")
-async def search_together(body: SearchesRequest, collection: InCollection) -> SearchAnswers:
+async def search_together(body: SearchesRequest, searcher: SearcherDep) -> SearchAnswers:
     """Do several searches, each with its own options; if one of them cannot be done, none is answered."""
-    return SearchAnswers(list(await asyncio.gather(*(_searched(each, collection) for each in body.searches))))
+    return SearchAnswers(list(await asyncio.gather(*(_search(each, searcher) for each in body.searches))))
 
 
 @routes.post("/recommend")
-async def recommend(body: RecommendRequest, collection: InCollection) -> SearchAnswer:
+async def recommend(body: RecommendRequest, searcher: SearcherDep) -> SearchAnswer:
     """Find what is like some stored items and unlike others, by their kept vectors; these items are left out."""
     options = body.to_options()
-    found = await answer(await in_thread(collection.recommend, body.like, body.unlike, options))
-    return SearchAnswer(found, await notes_about(options, collection))
+    found = await result_of(await in_thread(searcher.recommend, body.like, body.unlike, options))
+    return SearchAnswer(found, await _notes(options, searcher))
 
 
 @routes.post("/encode")
-async def encode(body: VectorsRequest, collection: InCollection) -> Encoded:
+async def encode(body: VectorsRequest, searcher: SearcherDep) -> Encoded:
     """Encode vectors or texts as queries."""
-    vectors = await _vectors(body, collection)
-    notes = _notes_about_texts(body, vectors, "the code there says nothing about it")
-    return encoded_answer(await answer(collection.encode(vectors)), notes)
+    vectors = await _vectors(body, searcher)
+    notes = _text_notes(body, vectors, "the code there says nothing about it")
+    return encoded_answer(await result_of(searcher.encode(vectors)), notes)
 
 
 @routes.post("/predict")
-async def predict(body: PredictRequest, collection: InCollection) -> Prediction:
+async def predict(body: PredictRequest, searcher: SearcherDep) -> Prediction:
     """Predict the labels of vectors or texts, perhaps with probabilities; null for a text without a known word."""
-    vectors = await _vectors(body, collection)
-    predicted = await answer(collection.predict(vectors, probabilities=body.probabilities))
+    vectors = await _vectors(body, searcher)
+    predicted = await result_of(searcher.predict(vectors, probabilities=body.probabilities))
     if body.texts is None:
         return predicted
     outcome = "the label there is null" + (", and the probabilities mean nothing" if body.probabilities else "")
     labels: list[Label | None] = list(predicted.labels)
-    for place in unknown_texts(np.asarray(vectors)):
-        labels[place] = None
-    return replace(predicted, labels=labels, notes=_notes_about_texts(body, vectors, outcome))
+    for position in unknown_texts(np.asarray(vectors)):
+        labels[position] = None
+    return replace(predicted, labels=labels, notes=_text_notes(body, vectors, outcome))
 
 
-async def notes_about(options: SearchOptions, collection: Searcher) -> list[str]:
+async def _search(body: SearchRequest, searcher: Searcher) -> SearchAnswer:
+    options = body.to_options()
+    vectors = None if body.items is not None else await _vectors(body, searcher)
+    found = await result_of(searcher.search(vectors, body.items, options))
+    return SearchAnswer(found, _text_notes(body, vectors) + await _notes(options, searcher))
+
+
+async def _notes(options: SearchOptions, searcher: Searcher) -> list[str]:
     """Return the notes about filters, without a thread if there are none."""
-    return await in_thread(collection.notes, options.filters) if options.filters else []
+    return await in_thread(searcher.notes, options.filters) if options.filters else []
 
 
-async def _vectors(body: VectorsRequest | SearchRequest, collection: Searcher) -> Rows:
+async def _vectors(body: VectorsRequest | SearchRequest, searcher: Searcher) -> Rows:
     if body.rows is not None:
-        return await answer(row_vectors(collection, body.rows))
+        return await result_of(row_vectors(searcher, body.rows))
     if body.texts is not None:
-        return await answer(text_vectors(collection, body.texts))
+        return await result_of(text_vectors(searcher, body.texts))
     assert body.vectors is not None
     return body.vectors
 
 
-def _notes_about_texts(
+def _text_notes(
     body: VectorsRequest | SearchRequest, vectors: Rows | None, outcome: str = "what is found there means nothing"
 ) -> list[str]:
     """Return a note about texts without a known word, if there are any, that says what becomes of them."""
     note = None if body.texts is None else unknown_texts_note(body.texts, np.asarray(vectors), outcome)
     return [] if note is None else [note]
-
-
-async def _searched(body: SearchRequest, collection: Searcher) -> SearchAnswer:
-    options = body.to_options()
-    vectors = None if body.items is not None else await _vectors(body, collection)
-    found = await answer(collection.search(vectors, body.items, options))
-    return SearchAnswer(found, _notes_about_texts(body, vectors) + await notes_about(options, collection))
-
-
-# Pictures: search by one, encode, classify or store it; previews of items.
 
 
 async def _picture(request: Request) -> bytes:
@@ -138,10 +132,10 @@ async def _picture(request: Request) -> bytes:
 Picture = Annotated[bytes, Depends(_picture)]
 
 
-@raw_routes.post("/search/picture", openapi_extra=_TAKES_PICTURE)
+@picture_routes.post("/search/picture", openapi_extra=_TAKES_PICTURE)
 async def search_by_picture(
     picture: Picture,
-    collection: InCollection,
+    searcher: SearcherDep,
     k: Annotated[HitCount, Query(description="How many items to find.")] = 10,
     labels: Annotated[list[str] | None, Query(max_length=1000, description="Only items with these labels.")] = None,
     where: Annotated[str | None, Query(max_length=10_000, description="A filter on metadata, as JSON.")] = None,
@@ -150,59 +144,59 @@ async def search_by_picture(
     explain: Annotated[bool, Query(description="Say why items match.")] = False,
 ) -> SearchAnswer:
     """Find the nearest items of a picture, which is the body: a JPEG, PNG, WebP, GIF, BMP or TIFF file."""
-    wanted = None if labels is None else await in_thread(_labels, collection, labels)
+    wanted = None if labels is None else await in_thread(_labels, searcher, labels)
     settings = SearchSettings(k=k, labels=wanted, where=_read_object("where", where), rescore=rescore, explain=explain)
     options = replace(settings.to_options(), radius=radius)
-    vectors = await answer(picture_vector(collection, picture))
-    found = await answer(collection.search(vectors, options=options))
-    return SearchAnswer(found, await notes_about(options, collection))
+    vectors = await result_of(picture_vector(searcher, picture))
+    found = await result_of(searcher.search(vectors, options=options))
+    return SearchAnswer(found, await _notes(options, searcher))
 
 
-@raw_routes.post("/encode/picture", openapi_extra=_TAKES_PICTURE)
-async def encode_picture(picture: Picture, collection: InCollection) -> Encoded:
+@picture_routes.post("/encode/picture", openapi_extra=_TAKES_PICTURE)
+async def encode_picture(picture: Picture, searcher: SearcherDep) -> Encoded:
     """Encode a picture, which is the body, as a query."""
-    vectors = await answer(picture_vector(collection, picture))
-    return encoded_answer(await answer(collection.encode(vectors)))
+    vectors = await result_of(picture_vector(searcher, picture))
+    return encoded_answer(await result_of(searcher.encode(vectors)))
 
 
-@raw_routes.post("/predict/picture", openapi_extra=_TAKES_PICTURE)
+@picture_routes.post("/predict/picture", openapi_extra=_TAKES_PICTURE)
 async def predict_picture(
     picture: Picture,
-    collection: InCollection,
+    searcher: SearcherDep,
     probabilities: Annotated[bool, Query(description="Return the probability of every class, too.")] = False,
 ) -> Prediction:
     """Predict the label of a picture, which is the body."""
-    vectors = await answer(picture_vector(collection, picture))
-    return await answer(collection.predict(vectors, probabilities=probabilities))
+    vectors = await result_of(picture_vector(searcher, picture))
+    return await result_of(searcher.predict(vectors, probabilities=probabilities))
 
 
-@raw_routes.post("/items/picture", status_code=201, openapi_extra=_TAKES_PICTURE)
+@picture_routes.post("/items/picture", status_code=201, openapi_extra=_TAKES_PICTURE)
 async def add_picture(
     picture: Picture,
-    collection: InCollection,
-    key: Key,
+    searcher: SearcherDep,
+    key: WriteKeyDep,
     id: Annotated[Id | None, Query(description="The id of the new item; the next free one if there is none.")] = None,
     label: Annotated[str | None, Query(max_length=10_000, description="The label of the item.")] = None,
     metadata: Annotated[str | None, Query(max_length=10_000, description="Metadata, as a JSON object.")] = None,
     reference: Annotated[str | None, Query(max_length=10_000, description="Where the picture is.")] = None,
 ) -> Written:
     """Store a picture, which is the body, as a new item, together with its preview."""
-    collection.writer.check_writable()
-    known = [None] if label is None else await in_thread(_labels, collection, [label])
+    searcher.writer.check_writable()
+    known = [None] if label is None else await in_thread(_labels, searcher, [label])
     described = _read_object("metadata", metadata) or {}
-    vectors, small = await answer(picture_and_preview(collection, picture))
+    vectors, small = await result_of(picture_and_preview(searcher, picture))
     items = NewItems(vectors, None if id is None else [id], known, [described], [reference], [small])
-    return await answer(await in_thread(collection.add, items, key))
+    return await result_of(await in_thread(searcher.add, items, key))
 
 
-@raw_routes.get(
+@picture_routes.get(
     "/items/{item}/preview",
     response_class=Response,
     responses={200: {"description": "A small picture", "content": {name: _FILE[name] for name in PREVIEW_TYPES}}},
 )
-async def get_preview(item: ItemId, collection: InCollection) -> Response:
+async def get_preview(item: ItemId, searcher: SearcherDep) -> Response:
     """Return the small picture of an item."""
-    return preview_answer(await in_thread(preview, collection, item))
+    return preview_answer(await in_thread(preview, searcher, item))
 
 
 def preview_answer(found: Preview) -> Response:
@@ -211,9 +205,9 @@ def preview_answer(found: Preview) -> Response:
     return Response(found.content, media_type=found.media_type, headers=headers)
 
 
-def _labels(collection: Searcher, texts: list[str]) -> list[LabelValue]:
-    with collection.opened() as opened:
-        return [typed_label(text, opened.label_kind) for text in texts]
+def _labels(searcher: Searcher, texts: list[str]) -> list[Label]:
+    with searcher.opened() as collection:
+        return [typed_label(text, collection.label_kind) for text in texts]
 
 
 def _read_object(name: str, text: str | None) -> Metadata | None:

@@ -8,7 +8,7 @@ from fastapi import Path, Request, Response
 from fastapi.responses import FileResponse
 
 from ...client.answers import Snapshot
-from .dependencies import CollectionName, InCollection, TheService, in_thread, router
+from .dependencies import CollectionName, SearcherDep, ServiceDep, in_thread, router
 from .schemas import Restored, SnapshotList, SnapshotRequest
 
 routes = router("snapshots", "/collections/{name}/snapshots")
@@ -17,22 +17,22 @@ _FILE = {"content": {"application/x-tar": {"schema": {"type": "string", "format"
 
 
 @routes.get("")
-async def list_snapshots(name: CollectionName, service: TheService) -> SnapshotList:
+async def list_snapshots(name: CollectionName, service: ServiceDep) -> SnapshotList:
     """List the snapshots of a collection, the newest last."""
     return SnapshotList(await in_thread(service.snapshots(name).list))
 
 
 @routes.post("", status_code=201)
 async def make_snapshot(
-    name: CollectionName, service: TheService, collection: InCollection, body: SnapshotRequest | None = None
+    name: CollectionName, service: ServiceDep, searcher: SearcherDep, body: SnapshotRequest | None = None
 ) -> Snapshot:
     """Write a snapshot of the present state."""
     wanted = None if body is None else body.name
-    return await in_thread(service.snapshots(name).make, collection, wanted)
+    return await in_thread(service.snapshots(name).make, searcher, wanted)
 
 
 @routes.get("/{snapshot}", response_class=FileResponse, responses={200: {"description": "A tar file", **_FILE}})
-async def download_snapshot(name: CollectionName, snapshot: SnapshotName, service: TheService) -> FileResponse:
+async def download_snapshot(name: CollectionName, snapshot: SnapshotName, service: ServiceDep) -> FileResponse:
     """Return the file of a snapshot."""
     path = await in_thread(service.snapshots(name).path, snapshot)
     return FileResponse(path, media_type="application/x-tar", filename=path.name)
@@ -40,7 +40,7 @@ async def download_snapshot(name: CollectionName, snapshot: SnapshotName, servic
 
 @routes.put("/{snapshot}", status_code=201, openapi_extra={"requestBody": {"required": True, **_FILE}})
 async def upload_snapshot(
-    name: CollectionName, snapshot: SnapshotName, service: TheService, request: Request
+    name: CollectionName, snapshot: SnapshotName, service: ServiceDep, request: Request
 ) -> Snapshot:
     """Take a snapshot that was made elsewhere; it is kept if it is complete and intact."""
     snapshots = service.snapshots(name)
@@ -57,15 +57,15 @@ async def upload_snapshot(
 
 
 @routes.delete("/{snapshot}", status_code=204, response_class=Response)
-async def delete_snapshot(name: CollectionName, snapshot: SnapshotName, service: TheService) -> None:
+async def delete_snapshot(name: CollectionName, snapshot: SnapshotName, service: ServiceDep) -> None:
     """Delete a snapshot."""
     await in_thread(service.snapshots(name).delete, snapshot)
 
 
 @routes.post("/{snapshot}/restore")
 async def restore_snapshot(
-    name: CollectionName, snapshot: SnapshotName, service: TheService, collection: InCollection
+    name: CollectionName, snapshot: SnapshotName, service: ServiceDep, searcher: SearcherDep
 ) -> Restored:
     """Replace the collection by a snapshot, once that is known to be intact. Later changes are lost."""
     before = service.workspace(name).cancel_jobs
-    return Restored(n_items=await in_thread(service.snapshots(name).restore, collection, snapshot, before=before))
+    return Restored(n_items=await in_thread(service.snapshots(name).restore, searcher, snapshot, before=before))
