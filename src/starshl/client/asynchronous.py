@@ -87,7 +87,7 @@ class AsyncClient:
         while True:
             attempt += 1
             outcome = await self._try(call)
-            wait = self._retries.wait_after(attempt, outcome, harmless=call.harmless)
+            wait = self._retries.wait_after(attempt, outcome, idempotent=call.idempotent)
             if wait is None:
                 break
             await asyncio.sleep(wait)
@@ -123,7 +123,7 @@ class AsyncClient:
     async def _try(self, call: Call[Any]) -> httpx.Response | httpx.TransportError:
         file = None if call.file is None else _pieces(call.file)
         try:
-            return await self.http.request(call.method, call.path, **call.sent(file))
+            return await self.http.request(call.method, call.path, **call.arguments(file))
         except httpx.TransportError as error:
             return error
 
@@ -331,7 +331,7 @@ class AsyncCollection:
     ) -> Job:
         """Begin to fit a hasher on the kept vectors and labels, and to encode all items with it."""
         body = {"method": method, "n_bits": n_bits, "seed": seed, "settings": dict(settings or {})}
-        return await self._client.send(Call("POST", self._path("fit"), Job.of, body, harmless=False))
+        return await self._client.send(Call("POST", self._path("fit"), Job.of, body, idempotent=False))
 
     async def import_file(self, path: PathLike, *, key: str | None = None) -> Job:
         """Begin to add items from a file of JSON lines, each an object with a vector.
@@ -344,7 +344,7 @@ class AsyncCollection:
 
     async def replace_model(self, path: PathLike) -> Job:
         """Begin to encode all items with the hasher in a model file; it needs kept vectors."""
-        return await self._client.send(Call("PUT", self._path("model"), Job.of, file=Path(path), harmless=False))
+        return await self._client.send(Call("PUT", self._path("model"), Job.of, file=Path(path), idempotent=False))
 
     async def save_model(self, path: PathLike) -> None:
         """Write the hasher of the collection to a model file."""
@@ -360,7 +360,7 @@ class AsyncCollection:
 
     async def cancel(self, job: str) -> Job:
         """Ask a job to stop."""
-        return await self._client.send(Call("POST", self._path("jobs", job, "cancel"), Job.of, harmless=False))
+        return await self._client.send(Call("POST", self._path("jobs", job, "cancel"), Job.of, idempotent=False))
 
     async def wait(self, job: str, *, seconds: float = float("inf")) -> Job:
         """Return a job once it is over, or as it is after this many seconds."""
@@ -376,7 +376,7 @@ class AsyncCollection:
 
     async def make_snapshot(self, name: str | None = None) -> Snapshot:
         """Write a snapshot of the current state."""
-        call = Call("POST", self._path("snapshots"), Snapshot.of, {"name": name}, harmless=False)
+        call = Call("POST", self._path("snapshots"), Snapshot.of, {"name": name}, idempotent=False)
         return await self._client.send(call)
 
     async def save_snapshot(self, snapshot: str, path: PathLike) -> None:
@@ -386,17 +386,17 @@ class AsyncCollection:
     async def upload_snapshot(self, path: PathLike, name: str | None = None) -> Snapshot:
         """Send a snapshot from a file, under the name of the file by default."""
         address = self._path("snapshots", Path(path).stem if name is None else name)
-        return await self._client.send(Call("PUT", address, Snapshot.of, file=Path(path), harmless=False))
+        return await self._client.send(Call("PUT", address, Snapshot.of, file=Path(path), idempotent=False))
 
     async def restore(self, snapshot: str) -> int:
         """Replace the collection by a snapshot; return the number of its items."""
         path = self._path("snapshots", snapshot, "restore")
-        return await self._client.send(Call("POST", path, lambda answer: int(answer["n_items"]), harmless=False))
+        return await self._client.send(Call("POST", path, lambda answer: int(answer["n_items"]), idempotent=False))
 
     async def delete_snapshot(self, snapshot: str) -> None:
         """Delete a snapshot."""
         path = self._path("snapshots", snapshot)
-        await self._client.send(Call("DELETE", path, lambda answer: None, harmless=False))
+        await self._client.send(Call("DELETE", path, lambda answer: None, idempotent=False))
 
     async def _write(self, method: str, what: str, body: Mapping[str, Any]) -> Written:
         return await self._client.send(Call(method, self._path(what), Written.of, body, headers=new_key()))

@@ -26,7 +26,7 @@ _MEDIA_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[Result]):
-    """A request, whether sending it twice does harm, and how to read the answer.
+    """A request, whether it may be sent twice, and how to read the answer.
 
     A write carries a key, made here once, so that all attempts have the same one. A request has a body, a file, or
     ``content``, which is not JSON. With ``as_json`` False, the answer is not JSON, and ``read`` gets all of it.
@@ -39,7 +39,7 @@ class Call(Generic[Result]):
     file: Path | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
-    harmless: bool = True
+    idempotent: bool = True
     content: bytes | None = None
     as_json: bool = True
 
@@ -63,8 +63,8 @@ class Call(Generic[Result]):
             content=content,
         )
 
-    def sent(self, file: Any = None) -> dict[str, Any]:
-        """Return what to pass to httpx besides the method and the path; ``file`` yields the pieces of a file."""
+    def arguments(self, file: Any = None) -> dict[str, Any]:
+        """Return the arguments of httpx besides the method and the path; ``file`` yields the pieces of a file."""
         content = self.content if file is None else file
         body: dict[str, Any] = {"json": self.body} if content is None else {"content": content}
         size = {} if self.file is None else {"Content-Length": str(self.file.stat().st_size)}

@@ -83,7 +83,7 @@ class Client:
         while True:
             attempt += 1
             outcome = self._try(call)
-            wait = self._retries.wait_after(attempt, outcome, harmless=call.harmless)
+            wait = self._retries.wait_after(attempt, outcome, idempotent=call.idempotent)
             if wait is None:
                 break
             time.sleep(wait)
@@ -119,7 +119,7 @@ class Client:
     def _try(self, call: Call[Any]) -> httpx.Response | httpx.TransportError:
         file = None if call.file is None else _pieces(call.file)
         try:
-            return self.http.request(call.method, call.path, **call.sent(file))
+            return self.http.request(call.method, call.path, **call.arguments(file))
         except httpx.TransportError as error:
             return error
 
@@ -327,7 +327,7 @@ class RemoteCollection:
     ) -> Job:
         """Begin to fit a hasher on the kept vectors and labels, and to encode all items with it."""
         body = {"method": method, "n_bits": n_bits, "seed": seed, "settings": dict(settings or {})}
-        return self._client.send(Call("POST", self._path("fit"), Job.of, body, harmless=False))
+        return self._client.send(Call("POST", self._path("fit"), Job.of, body, idempotent=False))
 
     def import_file(self, path: PathLike, *, key: str | None = None) -> Job:
         """Begin to add items from a file of JSON lines, each an object with a vector.
@@ -340,7 +340,7 @@ class RemoteCollection:
 
     def replace_model(self, path: PathLike) -> Job:
         """Begin to encode all items with the hasher in a model file; it needs kept vectors."""
-        return self._client.send(Call("PUT", self._path("model"), Job.of, file=Path(path), harmless=False))
+        return self._client.send(Call("PUT", self._path("model"), Job.of, file=Path(path), idempotent=False))
 
     def save_model(self, path: PathLike) -> None:
         """Write the hasher of the collection to a model file."""
@@ -356,7 +356,7 @@ class RemoteCollection:
 
     def cancel(self, job: str) -> Job:
         """Ask a job to stop."""
-        return self._client.send(Call("POST", self._path("jobs", job, "cancel"), Job.of, harmless=False))
+        return self._client.send(Call("POST", self._path("jobs", job, "cancel"), Job.of, idempotent=False))
 
     def wait(self, job: str, *, seconds: float = float("inf")) -> Job:
         """Return a job once it is over, or as it is after this many seconds."""
@@ -372,7 +372,7 @@ class RemoteCollection:
 
     def make_snapshot(self, name: str | None = None) -> Snapshot:
         """Write a snapshot of the current state."""
-        call = Call("POST", self._path("snapshots"), Snapshot.of, {"name": name}, harmless=False)
+        call = Call("POST", self._path("snapshots"), Snapshot.of, {"name": name}, idempotent=False)
         return self._client.send(call)
 
     def save_snapshot(self, snapshot: str, path: PathLike) -> None:
@@ -382,17 +382,17 @@ class RemoteCollection:
     def upload_snapshot(self, path: PathLike, name: str | None = None) -> Snapshot:
         """Send a snapshot from a file, under the name of the file by default."""
         address = self._path("snapshots", Path(path).stem if name is None else name)
-        return self._client.send(Call("PUT", address, Snapshot.of, file=Path(path), harmless=False))
+        return self._client.send(Call("PUT", address, Snapshot.of, file=Path(path), idempotent=False))
 
     def restore(self, snapshot: str) -> int:
         """Replace the collection by a snapshot; return the number of its items."""
         path = self._path("snapshots", snapshot, "restore")
-        return self._client.send(Call("POST", path, lambda answer: int(answer["n_items"]), harmless=False))
+        return self._client.send(Call("POST", path, lambda answer: int(answer["n_items"]), idempotent=False))
 
     def delete_snapshot(self, snapshot: str) -> None:
         """Delete a snapshot."""
         path = self._path("snapshots", snapshot)
-        self._client.send(Call("DELETE", path, lambda answer: None, harmless=False))
+        self._client.send(Call("DELETE", path, lambda answer: None, idempotent=False))
 
     def _write(self, method: str, what: str, body: Mapping[str, Any]) -> Written:
         return self._client.send(Call(method, self._path(what), Written.of, body, headers=new_key()))

@@ -100,10 +100,10 @@ class Retries:
     first_wait: float = 0.1
 
     def wait_after(
-        self, attempt: int, outcome: httpx.Response | httpx.TransportError, *, harmless: bool
+        self, attempt: int, outcome: httpx.Response | httpx.TransportError, *, idempotent: bool
     ) -> float | None:
         """Return how many seconds to wait before another attempt, None if another attempt would not help."""
-        if attempt >= self.attempts or not _is_worth_it(outcome, harmless):
+        if attempt >= self.attempts or not _is_worth_it(outcome, idempotent):
             return None
         wait = self.first_wait * 2 ** (attempt - 1) * random.uniform(0.5, 1.5)
         if isinstance(outcome, httpx.Response):
@@ -111,11 +111,11 @@ class Retries:
         return min(wait, _LONGEST_WAIT)
 
 
-def _is_worth_it(outcome: httpx.Response | httpx.TransportError, harmless: bool) -> bool:
+def _is_worth_it(outcome: httpx.Response | httpx.TransportError, idempotent: bool) -> bool:
     if isinstance(outcome, httpx.Response):
-        return outcome.status_code == _TOO_MANY_REQUESTS or (harmless and outcome.status_code in _MAY_HAVE_WORKED)
+        return outcome.status_code == _TOO_MANY_REQUESTS or (idempotent and outcome.status_code in _MAY_HAVE_WORKED)
     # Without a connection, nothing was sent.
-    return harmless or isinstance(outcome, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)
+    return idempotent or isinstance(outcome, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)
 
 
 def _retry_after(response: httpx.Response) -> float:
