@@ -1,4 +1,4 @@
-"""Rows and their labels as the options of a command describe them."""
+"""Rows, their labels and texts as the options of a command describe them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from ..data.tables.columns import Columns
     from ..data.tables.reading import Table
     from ..hashers.base import BaseHasher
+
+TextColumn = Annotated[str | None, typer.Option("--text", "-t", metavar="COLUMN", help="The column of texts.")]
+#: The ending of a file with one text per line.
+LINES = ".txt"
 
 
 def row_columns(
@@ -95,13 +99,6 @@ def label_file(labels: str | None) -> Path | None:
         return None
     path = Path(labels)
     return path if path.suffix.lower() in READABLE and path.is_file() else None
-
-
-# Texts as the options of a command describe them: a column of a table, or the lines of a file.
-
-TextColumn = Annotated[str | None, typer.Option("--text", "-t", metavar="COLUMN", help="The column of texts.")]
-#: The ending of a file with one text per line.
-LINES = ".txt"
 
 
 def read_texts(

@@ -1,4 +1,8 @@
-"""ShardedCollection: several collections, each opened by a worker, searched as one."""
+"""ShardedCollection: several collections, each opened by a worker, searched as one.
+
+A search asks all collections for what they can contribute, in one or more steps; what follows from their answers is
+done here, so that the result is that of one collection with all items.
+"""
 
 from __future__ import annotations
 
@@ -33,145 +37,137 @@ from ..index.items import Candidates
 from ..index.memory import MemoryIndex
 from .engine import DaskEngine
 
-# What a part of a larger index contributes to a search, and the order of all that the parts contribute.
-
-
-class Merged(NamedTuple):
-    """What all parts contribute, by query, distance and id; ``order`` says where it was, part after part.
-
-    ``starts`` tells where each query's items start.
-    """
-
-    starts: np.ndarray
-    distances: np.ndarray
-    ids: np.ndarray
-    differs: np.ndarray
-    order: np.ndarray
-
-    def of(self, query: int) -> slice:
-        """Return where the items of a query are."""
-        return slice(int(self.starts[query]), int(self.starts[query + 1]))
-
-
-def rule_of(index: MemoryIndex) -> ClassRule | None:
-    """Return what another class costs in an index, None if classes do not count."""
-    rule: ClassRule | None = getattr(index._items, "rule", None)
-    return rule
-
-
-def candidates_near(index: MemoryIndex, codes: Any, k: int, among: np.ndarray | None) -> Candidates:
-    """Return all items that can be among the k nearest of a larger index, whose ids are the positions."""
-    if rule_of(index) is not None:
-        return index.candidates(codes, k, among)
-    distances, ids = index.search(codes, k, among=among)
-    queries = np.repeat(np.arange(len(codes)), ids.shape[1])
-    return Candidates(queries, ids.ravel(), distances.ravel(), np.zeros(ids.size, np.int64))
-
-
-def candidates_within(index: MemoryIndex, codes: Any, radius: Any, among: np.ndarray | None) -> Candidates:
-    """Return all items that can be within a radius in a larger index, and those that decide what another class costs.
-
-    The latter may be beyond the radius.
-    """
-    rule = rule_of(index)
-    if rule is None:
-        starts, distances, ids = index.search_radius(codes, radius, among=among)
-        queries = np.repeat(np.arange(len(codes)), np.diff(starts))
-        return Candidates(queries, ids, distances, np.zeros(len(ids), np.int64))
-    inside = index.candidates_within(codes, radius, among)
-    if not rule.class_first:
-        return inside
-    first = index.candidates(codes, 1, among)
-    beyond = (first.differs == 0) & (first.distances > radius)
-    return Candidates(*(np.concatenate([one, other[beyond]]) for one, other in zip(inside, first, strict=True)))
-
-
-def merged(rule: ClassRule | None, parts: Sequence[Candidates], n_queries: int) -> Merged:
-    """Put the contributions of all parts into the order that one index with all items has."""
-    found = Candidates(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-    distances = found.distances
-    if rule is not None:
-        distances = rule.distances(found, rule.thresholds(found, n_queries))
-    order = np.lexsort((found.positions, distances, found.queries))
-    starts = np.searchsorted(found.queries[order], np.arange(n_queries + 1))
-    return Merged(starts, distances[order], found.positions[order], found.differs[order], order)
-
-
-# What a collection contributes to a search of several that hold the items of one together.
-
-
-class Encoded(NamedTuple):
-    """Queries as the indexes of all collections take them, and what another class costs there."""
-
-    queries: Queries
-    rule: ClassRule | None
-
-
-class Part(NamedTuple):
-    """Candidates of one collection, with the products of their codes with the scores of the queries if these count."""
-
-    found: Candidates
-    products: np.ndarray | None = None
-
-
-def encoded(collection: Collection, X: SamplesLike | None, items: ArrayLike | None, options: SearchOptions) -> Encoded:
-    """Encode rows, or take the codes of items stored here, with vectors and scores if they are to be rescored."""
-    with collection._session.reading() as (state, store):
-        return Encoded(Queries.of(state, store, X, items, options), rule_of(state.index))
-
-
-def held_here(collection: Collection, ids: np.ndarray) -> np.ndarray:
-    """Return which of the ids are those of items stored here."""
-    with collection._session.reading() as (state, _):
-        return state.index.holds(ids)
-
-
-def novelty_here(collection: Collection, X: SamplesLike) -> np.ndarray:
-    """Return how different each query is from the training rows of the hasher, which all collections share."""
-    return collection.novelty(X)
-
-
-def part_near(collection: Collection, codes: Any, scores: np.ndarray | None, n: int, filters: Filters) -> Part:
-    """Return what can be among the n nearest items of all collections."""
-    with collection._session.reading() as (state, store):
-        found = candidates_near(state.index, codes, n, passing_items(state, store, filters))
-        if scores is None:
-            return Part(found)
-        products = np.empty(len(found.queries))
-        for query in np.unique(found.queries).tolist():
-            own = found.queries == query
-            products[own] = products_of(state, found.positions[own], scores[query])
-        return Part(found, products)
-
-
-def part_within(collection: Collection, codes: Any, radius: Any, filters: Filters) -> Part:
-    """Return what can be within a radius, and what decides about it."""
-    with collection._session.reading() as (state, store):
-        return Part(candidates_within(state.index, codes, radius, passing_items(state, store, filters)))
-
-
-def exact_parts(
-    collection: Collection, vectors: np.ndarray, ids: list[np.ndarray], metric: str
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return which of the ids of each query are here, and the distances between their vectors and the query's."""
-    with collection._session.reading() as (state, store):
-        here = [wanted[state.index.holds(wanted)] for wanted in ids]
-        return [
-            (held, exact_distances(vector, state.vectors_of(store, held.tolist()), metric))
-            for vector, held in zip(vectors, here, strict=True)
-        ]
-
-
-def rows_here(collection: Collection, ids: np.ndarray) -> list[Row]:
-    """Return the rows of those items that are here."""
-    with collection._session.reading() as (state, store):
-        return store.rows(ids[state.index.holds(ids)].tolist())
-
-
-# A search of several collections in steps: each asks all of them, and what follows from the answers is done here.
-
+_MOST_OPEN = 64  # collections that one worker keeps open
 #: A function of a question and its arguments that returns the answer of every collection.
 Ask = Callable[..., list[Any]]
+
+
+class ShardedCollection:
+    """Collections in several folders that workers open read-only; equal to one collection that holds all items.
+
+    A worker that has been asked about a folder keeps it open; every search sees what others have written to it before.
+
+    Parameters
+    ----------
+    folders : sequence of paths
+        Collections of the same hasher, without common ids. Workers open them themselves, so all must be able to reach
+        them.
+    client : distributed.Client
+    """
+
+    def __init__(self, folders: Sequence[str | os.PathLike[str]], client: Any) -> None:
+        self.folders = [os.path.abspath(folder) for folder in folders]
+        if not self.folders:
+            raise ValueError("There are no folders to search. Give at least one collection.")
+        self._engine = DaskEngine(client)
+        described = self._ask(_description)
+        spaces = {space for space, _, _ in described}
+        if len(spaces) > 1:
+            raise ValueError(
+                f"The collections hold codes of {len(spaces)} spaces, which cannot be compared: "
+                f"{', '.join(sorted(map(str, spaces)))}. Give collections of one hasher."
+            )
+        ids = np.sort(np.concatenate([own for _, own, _ in described]))
+        twice = ids[1:][ids[1:] == ids[:-1]]
+        if len(twice):
+            raise ValueError(f"The id {twice[0]} is in several of the collections. Give every item its own id.")
+        self._vector_dtypes = {vector_dtype for _, _, vector_dtype in described}
+
+    def __repr__(self) -> str:
+        # Without a count of items, for which all workers would have to be asked.
+        return f"{type(self).__name__}({self.folders!r})"
+
+    def __len__(self) -> int:
+        return sum(self._ask(_length))
+
+    def search(
+        self,
+        X: SamplesLike | None = None,
+        k: int = 10,
+        *,
+        items: ArrayLike | None = None,
+        **options: Unpack[SearchKeywords],
+    ) -> list[Found]:
+        """Return the k nearest items of each query, by distance and then by id.
+
+        The arguments are those of :meth:`starshl.Collection.search`, without ``by_scores`` and ``explain``.
+        """
+        return self.answer(SearchOptions.of(k, **options), X, items=items)
+
+    def search_radius(
+        self,
+        X: SamplesLike | None = None,
+        radius: float = 0,
+        *,
+        items: ArrayLike | None = None,
+        **filters: Unpack[FilterKeywords],
+    ) -> list[Found]:
+        """Return all items within ``radius`` of each query, by distance and then by id.
+
+        The arguments are those of :meth:`starshl.Collection.search_radius`.
+        """
+        known = Filters.of(**check_keywords(filters, FilterKeywords))
+        return self.answer(SearchOptions(k=None, radius=radius, filters=known), X, items=items)
+
+    def answer(
+        self, options: SearchOptions, X: SamplesLike | None = None, *, items: ArrayLike | None = None
+    ) -> list[Found]:
+        """Return what each query finds; :meth:`search` and :meth:`search_radius` make the options, too."""
+        for name in ("by_scores", "explain"):
+            if getattr(options, name):
+                raise TypeError(f"A sharded collection cannot be searched with {name!r}. Search a single collection.")
+        options.check_query(X)
+        if options.radius is None and options.rescore is not False and len(self._vector_dtypes) > 1:
+            ways = ", ".join(sorted(map(str, self._vector_dtypes)))
+            raise ValueError(
+                f"The collections keep vectors in different ways ({ways}), so they cannot be rescored together. Give "
+                "rescore=False, or collections that keep them in one way."
+            )
+        found = self._found(X, items, options)
+        if options.reject is None:
+            return found
+        return rejecting(found, self._ask_one(self.folders[0], novelty_here, X), options.reject)
+
+    def _found(self, X: SamplesLike | None, items: ArrayLike | None, options: SearchOptions) -> list[Found]:
+        """Search for rows, which one worker encodes for all, or for items, whose codes their own collections have."""
+        if items is None or X is not None:
+            asked = self._ask_one(self.folders[0], encoded, X, items, options)
+            return MergedSearch(self._ask, asked, options).found()
+        ids = check_ids(items)
+        found: dict[int, Found] = {}
+        for folder, here in zip(self.folders, self._ask(held_here, ids), strict=True):
+            if here.any():
+                asked = self._ask_one(folder, encoded, None, ids[here], options)
+                here_found = MergedSearch(self._ask, asked, options).found()
+                found |= dict(zip(np.flatnonzero(here).tolist(), here_found, strict=True))
+        if unknown := [item for place, item in enumerate(ids.tolist()) if place not in found]:
+            raise UnknownIdError(unknown[0], "in any of the collections")
+        return [found[place] for place in range(len(ids))]
+
+    def _ask_one(self, folder: str, question: Callable[..., Any], *arguments: Any) -> Any:
+        (answer,) = self._engine.map(partial(_answer, question, arguments), [folder])
+        return answer
+
+    def _ask(self, question: Callable[..., Any], *arguments: Any) -> list[Any]:
+        return list(self._engine.map(partial(_answer, question, arguments), self.folders))
+
+
+def _answer(question: Callable[..., Any], arguments: tuple[Any, ...], folder: str) -> Any:
+    return question(_open_collection(folder, os.stat(folder).st_ino), *arguments)
+
+
+@lru_cache(maxsize=_MOST_OPEN)
+def _open_collection(folder: str, inode: int) -> Collection:
+    """Return an open collection, which a worker keeps for later searches; a new folder of an old name is another."""
+    return Collection(folder, read_only=True)
+
+
+def _description(collection: Collection) -> tuple[str | None, np.ndarray, str | None]:
+    return collection.space_id, collection.ids, collection.vector_dtype
+
+
+def _length(collection: Collection) -> int:
+    return len(collection)
 
 
 class MergedSearch(NamedTuple):
@@ -242,131 +238,130 @@ def _listed(
     return rescoring.candidates(listed, None if products is None else products[span], k)
 
 
-_MOST_OPEN = 64  # collections that one worker keeps open
+class Encoded(NamedTuple):
+    """Queries as the indexes of all collections take them, and what another class costs there."""
+
+    queries: Queries
+    rule: ClassRule | None
 
 
-class ShardedCollection:
-    """Collections in several folders that workers open read-only; equal to one collection that holds all items.
+class Part(NamedTuple):
+    """Candidates of one collection, with the products of their codes with the scores of the queries if these count."""
 
-    A worker that has been asked about a folder keeps it open; every search sees what others have written to it before.
+    found: Candidates
+    products: np.ndarray | None = None
 
-    Parameters
-    ----------
-    folders : sequence of paths
-        Collections of the same hasher, without common ids. Workers open them themselves, so all must be able to reach
-        them.
-    client : distributed.Client
+
+def encoded(collection: Collection, X: SamplesLike | None, items: ArrayLike | None, options: SearchOptions) -> Encoded:
+    """Encode rows, or take the codes of items stored here, with vectors and scores if they are to be rescored."""
+    with collection._session.reading() as (state, store):
+        return Encoded(Queries.of(state, store, X, items, options), rule_of(state.index))
+
+
+def held_here(collection: Collection, ids: np.ndarray) -> np.ndarray:
+    """Return which of the ids are those of items stored here."""
+    with collection._session.reading() as (state, _):
+        return state.index.holds(ids)
+
+
+def novelty_here(collection: Collection, X: SamplesLike) -> np.ndarray:
+    """Return how different each query is from the training rows of the hasher, which all collections share."""
+    return collection.novelty(X)
+
+
+def part_near(collection: Collection, codes: Any, scores: np.ndarray | None, n: int, filters: Filters) -> Part:
+    """Return what can be among the n nearest items of all collections."""
+    with collection._session.reading() as (state, store):
+        found = candidates_near(state.index, codes, n, passing_items(state, store, filters))
+        if scores is None:
+            return Part(found)
+        products = np.empty(len(found.queries))
+        for query in np.unique(found.queries).tolist():
+            own = found.queries == query
+            products[own] = products_of(state, found.positions[own], scores[query])
+        return Part(found, products)
+
+
+def part_within(collection: Collection, codes: Any, radius: Any, filters: Filters) -> Part:
+    """Return what can be within a radius, and what decides about it."""
+    with collection._session.reading() as (state, store):
+        return Part(candidates_within(state.index, codes, radius, passing_items(state, store, filters)))
+
+
+def exact_parts(
+    collection: Collection, vectors: np.ndarray, ids: list[np.ndarray], metric: str
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return which of the ids of each query are here, and the distances between their vectors and the query's."""
+    with collection._session.reading() as (state, store):
+        here = [wanted[state.index.holds(wanted)] for wanted in ids]
+        return [
+            (held, exact_distances(vector, state.vectors_of(store, held.tolist()), metric))
+            for vector, held in zip(vectors, here, strict=True)
+        ]
+
+
+def rows_here(collection: Collection, ids: np.ndarray) -> list[Row]:
+    """Return the rows of those items that are here."""
+    with collection._session.reading() as (state, store):
+        return store.rows(ids[state.index.holds(ids)].tolist())
+
+
+class Merged(NamedTuple):
+    """What all parts contribute, by query, distance and id; ``order`` says where it was, part after part.
+
+    ``starts`` tells where each query's items start.
     """
 
-    def __init__(self, folders: Sequence[str | os.PathLike[str]], client: Any) -> None:
-        self.folders = [os.path.abspath(folder) for folder in folders]
-        if not self.folders:
-            raise ValueError("There are no folders to search. Give at least one collection.")
-        self._engine = DaskEngine(client)
-        facts = self._ask(_facts)
-        spaces = {space for space, _, _ in facts}
-        if len(spaces) > 1:
-            raise ValueError(
-                f"The collections hold codes of {len(spaces)} spaces, which cannot be compared: "
-                f"{', '.join(sorted(map(str, spaces)))}. Give collections of one hasher."
-            )
-        ids = np.sort(np.concatenate([own for _, own, _ in facts]))
-        twice = ids[1:][ids[1:] == ids[:-1]]
-        if len(twice):
-            raise ValueError(f"The id {twice[0]} is in several of the collections. Give every item its own id.")
-        self._keeps = {keeps for _, _, keeps in facts}
+    starts: np.ndarray
+    distances: np.ndarray
+    ids: np.ndarray
+    differs: np.ndarray
+    order: np.ndarray
 
-    def __repr__(self) -> str:
-        # Without a count of items, for which all workers would have to be asked.
-        return f"{type(self).__name__}({self.folders!r})"
-
-    def __len__(self) -> int:
-        return sum(self._ask(_length))
-
-    def search(
-        self,
-        X: SamplesLike | None = None,
-        k: int = 10,
-        *,
-        items: ArrayLike | None = None,
-        **options: Unpack[SearchKeywords],
-    ) -> list[Found]:
-        """Return the k nearest items of each query, by distance and then by id.
-
-        The arguments are those of :meth:`starshl.Collection.search`, without ``by_scores`` and ``explain``.
-        """
-        return self.answer(SearchOptions.of(k, **options), X, items=items)
-
-    def search_radius(
-        self,
-        X: SamplesLike | None = None,
-        radius: float = 0,
-        *,
-        items: ArrayLike | None = None,
-        **filters: Unpack[FilterKeywords],
-    ) -> list[Found]:
-        """Return all items within ``radius`` of each query, by distance and then by id.
-
-        The arguments are those of :meth:`starshl.Collection.search_radius`.
-        """
-        known = Filters.of(**check_keywords(filters, FilterKeywords))
-        return self.answer(SearchOptions(k=None, radius=radius, filters=known), X, items=items)
-
-    def answer(
-        self, options: SearchOptions, X: SamplesLike | None = None, *, items: ArrayLike | None = None
-    ) -> list[Found]:
-        """Return what each query finds; :meth:`search` and :meth:`search_radius` make the options, too."""
-        for name in ("by_scores", "explain"):
-            if getattr(options, name):
-                raise TypeError(f"A sharded collection cannot be searched with {name!r}. Search a single collection.")
-        options.check_query(X)
-        if options.radius is None and options.rescore is not False and len(self._keeps) > 1:
-            raise ValueError(
-                f"The collections keep vectors in different ways ({', '.join(sorted(map(str, self._keeps)))}), so they "
-                "cannot be rescored together. Give rescore=False, or collections that keep them in one way."
-            )
-        found = self._found(X, items, options)
-        if options.reject is None:
-            return found
-        return rejecting(found, self._ask_one(self.folders[0], novelty_here, X), options.reject)
-
-    def _found(self, X: SamplesLike | None, items: ArrayLike | None, options: SearchOptions) -> list[Found]:
-        """Search for rows, which one worker encodes for all, or for items, whose codes their own collections have."""
-        if items is None or X is not None:
-            asked = self._ask_one(self.folders[0], encoded, X, items, options)
-            return MergedSearch(self._ask, asked, options).found()
-        ids = check_ids(items)
-        found: dict[int, Found] = {}
-        for folder, here in zip(self.folders, self._ask(held_here, ids), strict=True):
-            if here.any():
-                asked = self._ask_one(folder, encoded, None, ids[here], options)
-                here_found = MergedSearch(self._ask, asked, options).found()
-                found |= dict(zip(np.flatnonzero(here).tolist(), here_found, strict=True))
-        if unknown := [item for place, item in enumerate(ids.tolist()) if place not in found]:
-            raise UnknownIdError(unknown[0], "in any of the collections")
-        return [found[place] for place in range(len(ids))]
-
-    def _ask_one(self, folder: str, question: Callable[..., Any], *arguments: Any) -> Any:
-        (answer,) = self._engine.map(partial(_answer, question, arguments), [folder])
-        return answer
-
-    def _ask(self, question: Callable[..., Any], *arguments: Any) -> list[Any]:
-        return list(self._engine.map(partial(_answer, question, arguments), self.folders))
+    def of(self, query: int) -> slice:
+        """Return where the items of a query are."""
+        return slice(int(self.starts[query]), int(self.starts[query + 1]))
 
 
-def _answer(question: Callable[..., Any], arguments: tuple[Any, ...], folder: str) -> Any:
-    return question(_opened(folder, os.stat(folder).st_ino), *arguments)
+def merged(rule: ClassRule | None, parts: Sequence[Candidates], n_queries: int) -> Merged:
+    """Put the contributions of all parts into the order that one index with all items has."""
+    found = Candidates(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    distances = found.distances
+    if rule is not None:
+        distances = rule.distances(found, rule.thresholds(found, n_queries))
+    order = np.lexsort((found.positions, distances, found.queries))
+    starts = np.searchsorted(found.queries[order], np.arange(n_queries + 1))
+    return Merged(starts, distances[order], found.positions[order], found.differs[order], order)
 
 
-@lru_cache(maxsize=_MOST_OPEN)
-def _opened(folder: str, inode: int) -> Collection:
-    """Return an open collection, which a worker keeps for later searches; a new folder of an old name is another."""
-    return Collection(folder, read_only=True)
+def candidates_near(index: MemoryIndex, codes: Any, k: int, among: np.ndarray | None) -> Candidates:
+    """Return all items that can be among the k nearest of a larger index, whose ids are the positions."""
+    if rule_of(index) is not None:
+        return index.candidates(codes, k, among)
+    distances, ids = index.search(codes, k, among=among)
+    queries = np.repeat(np.arange(len(codes)), ids.shape[1])
+    return Candidates(queries, ids.ravel(), distances.ravel(), np.zeros(ids.size, np.int64))
 
 
-def _facts(collection: Collection) -> tuple[str | None, np.ndarray, str | None]:
-    return collection.space_id, collection.ids, collection.vector_dtype
+def candidates_within(index: MemoryIndex, codes: Any, radius: Any, among: np.ndarray | None) -> Candidates:
+    """Return all items that can be within a radius in a larger index, and those that decide what another class costs.
+
+    The latter may be beyond the radius.
+    """
+    rule = rule_of(index)
+    if rule is None:
+        starts, distances, ids = index.search_radius(codes, radius, among=among)
+        queries = np.repeat(np.arange(len(codes)), np.diff(starts))
+        return Candidates(queries, ids, distances, np.zeros(len(ids), np.int64))
+    inside = index.candidates_within(codes, radius, among)
+    if not rule.class_first:
+        return inside
+    first = index.candidates(codes, 1, among)
+    beyond = (first.differs == 0) & (first.distances > radius)
+    return Candidates(*(np.concatenate([one, other[beyond]]) for one, other in zip(inside, first, strict=True)))
 
 
-def _length(collection: Collection) -> int:
-    return len(collection)
+def rule_of(index: MemoryIndex) -> ClassRule | None:
+    """Return what another class costs in an index, None if classes do not count."""
+    rule: ClassRule | None = getattr(index._items, "rule", None)
+    return rule
