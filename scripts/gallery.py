@@ -26,7 +26,7 @@ from gallery_pictures import draw_map, draw_retrieved
 from starshl._common.platform import machine
 from starshl.data import datasets
 from starshl.evaluation import mean_average_precision, precision_at
-from starshl.hashers import BaseHasher, Configuration, codes_of_training_rows, configurations
+from starshl.hashers import BaseHasher, Configuration, configurations
 from starshl.reproduction import Rows, SplitData, draw_rows, split_data
 from starshl.reproduction.runner import labels_used, versions
 
@@ -133,7 +133,7 @@ def measure(hasher: BaseHasher, data: SplitData) -> tuple[dict[str, float], np.n
     start = time.process_time()
     hasher.fit(data.X_train, data.y_train)
     fit_seconds = time.process_time() - start
-    database = codes_of_training_rows(hasher, data.X_database, data.y_database)
+    database = hasher.encode_training(data.X_database, data.y_database)
     queries = hasher.encode(data.X_query)
     many = np.resize(np.arange(len(data.X_train)), N_ENCODED)
     rows = data.X_train[many]

@@ -8,7 +8,6 @@ from store import Store
 
 from starshl import BinaryCodes, StarRidge, StarSHL
 from starshl.codes import separated_codewords
-from starshl.hashers import codes_of_training_rows
 
 LABELS_PER_CLASS = (1, 5, 20, 100)
 SEED = 0
@@ -87,7 +86,7 @@ def precision_of(data, fitted, items: BinaryCodes) -> float:
 def hasher(hasher_class: type[StarRidge | StarSHL]):
     def measured(data) -> dict:
         fitted = hasher_class(length_of(data), random_state=SEED).fit(data.X_train, data.y_train)
-        items = codes_of_training_rows(fitted, data.X_train, data.y_train)
+        items = fitted.encode_training(data.X_train, data.y_train)
         again = fitted.encode_database(data.X_train, data.y_train)
         return figures(
             data,

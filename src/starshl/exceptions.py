@@ -112,6 +112,13 @@ class MissingFunctionError(InputError):
     """A model was fitted with functions or transformers that its file cannot hold, and they were not passed again."""
 
 
+class MissingCapabilityError(InputError):
+    """A hasher was asked for something that it does not declare in ``supports``.
+
+    Its fields are ``method``, the name of the method, and ``capability``, the word that is not in ``supports``.
+    """
+
+
 class InputWarning(_Worded, UserWarning):
     """Input that can be used, but probably not as it was meant; its texts are those of an :class:`InputError`."""
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from starshl import Collection, HybridHasher, StarRidge, StarSHL
-from starshl.collection.explanation import contributions
 from starshl.data.features import Scale
 from starshl.hashers import PreparedHasher
 
@@ -34,7 +33,7 @@ def collection(tmp_path, ridge, rows, labels):
 def test_parts_of_kernels_and_rows_sum_to_the_scores(rows, labels, query, ridge):
     star = StarSHL(8, random_state=0).fit(rows, labels)
     for hasher, scores in ((ridge, ridge.class_scores(query)[0]), (star, star.decision_function(query)[0])):
-        parts = contributions(hasher, query)
+        parts = hasher.contributions(query)
         np.testing.assert_allclose(parts.by_kernel.sum(axis=1) + hasher.intercept_, scores, atol=1e-5)
         np.testing.assert_allclose(parts.by_row.sum(axis=1) + hasher.intercept_, scores, atol=1e-5)
         assert len(parts.kernels) == len(hasher.kernels_)
@@ -61,7 +60,7 @@ def test_bits_classes_and_distances_are_those_of_the_codes(collection, ridge, qu
 
 def test_the_largest_parts_are_those_of_the_items_class(collection, ridge, query):
     why = collection.explain(query, [1])[0]
-    parts, place = contributions(ridge, query), ridge.classes_.tolist().index(why.item_class.label)
+    parts, place = ridge.contributions(query), ridge.classes_.tolist().index(why.item_class.label)
     assert [part for _, part in why.kernels] == pytest.approx(np.sort(parts.by_kernel[place])[::-1][:3])
     assert why.training_rows[0][0] == parts.rows[parts.by_row[place].argmax()]
 
@@ -72,7 +71,7 @@ def test_without_class_scores_the_parts_are_those_of_the_agreement_with_the_code
         collection.add(rows)
         why = collection.explain(query, [4])[0]
         agreement = collection.codes([4]).to_signs()[0] / 8
-    parts = contributions(hasher, query)
+    parts = hasher.contributions(query)
     assert why.training_rows[0][1] == pytest.approx((agreement @ parts.by_row).max())
     assert why.rescored is None
 
@@ -111,7 +110,7 @@ def test_the_class_in_a_hybrid_code_is_explained(tmp_path, rows, labels, query, 
         why = collection.explain(query, [4])[0]
     assert why.item_class == (labels[4], 0)
     assert why.query_class == (hasher.predict(query)[0], 0)
-    parts, place = contributions(hasher.class_hasher_, query), hasher.classes_.tolist().index(labels[4])
+    parts, place = hasher.contributions(query), hasher.classes_.tolist().index(labels[4])
     assert [part for _, part in why.kernels] == pytest.approx(np.sort(parts.by_kernel[place])[::-1][:3])
 
 
@@ -164,7 +163,7 @@ def test_hashers_that_cannot_tell_say_so_instead(tmp_path, folder, ridge, rows, 
     with Collection(folder) as plain:
         assert plain.explain(query, [1])[0].novelty is None
         for ask in (lambda: plain.novelty(query), lambda: plain.search(query, reject=0.1)):
-            with pytest.raises(ValueError, match=r"A LSHash cannot tell .* StarRidge, StarSHL and HybridHasher can"):
+            with pytest.raises(ValueError, match=r"This LSHash cannot tell .* StarRidge, StarSHL and HybridHasher can"):
                 ask()
     with Collection.create(tmp_path / "small", ridge.compress(30)) as small:
         small.add(rows)

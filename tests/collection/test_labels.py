@@ -24,15 +24,20 @@ def labels(rows):
 def by_codewords(rows, labels, monkeypatch):
     """A fitted hasher that gives labeled items the codeword of their class, and others a code of their own."""
 
-    def encode_database(self, X, y=None):
-        own = self.encode(X).to_signs()
-        known = [] if y is None else [(row, np.flatnonzero(self.classes_ == label)) for row, label in enumerate(y)]
-        for row, place in known:
+    def relabel(self, codes, y):
+        own = codes.to_signs()
+        for row, label in enumerate(y):
+            place = np.flatnonzero(self.classes_ == label)
             if len(place):
                 own[row] = self.codewords_[place[0]]
         return BinaryCodes.from_signs(own)
 
+    def encode_database(self, X, y=None):
+        return self.relabel(self.encode(X), [None] * len(X) if y is None else y)
+
+    monkeypatch.setattr(CodewordSVM, "relabel", relabel, raising=False)
     monkeypatch.setattr(CodewordSVM, "encode_database", encode_database)
+    monkeypatch.setattr(CodewordSVM, "supports", frozenset({"predict", "relabel"}))
     return CodewordSVM(16, random_state=0).fit(rows, labels)
 
 
@@ -129,8 +134,9 @@ def test_a_hasher_whose_labels_decide_a_part_of_the_code_says_so_by_relabel(tmp_
         return BinaryCodes(packed, codes.n_bits)
 
     hasher = LSHash(24, random_state=0).fit(rows)
+    hasher.classes_ = np.array([5, 6])
     monkeypatch.setattr(LSHash, "relabel", relabel, raising=False)
-    monkeypatch.setattr(LSHash, "classes_", np.array([5, 6]), raising=False)
+    monkeypatch.setattr(LSHash, "supports", frozenset({"relabel"}))
     own = hasher.encode(rows).packed
     with Collection.create(tmp_path / "items", hasher) as collection:
         collection.add(rows, labels=np.where(np.arange(60) < 30, 6, -1))

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from starshl import HybridHasher, StarRidge, StarSHL
 from starshl.cli.main import app
 from starshl.data.features import Impute, OneHot, PictureFeatures, Reduce, Scale, TableFeatures, Text, UnitLength
-from starshl.exceptions import NotExpressibleError
+from starshl.exceptions import MissingCapabilityError, NotExpressibleError
 from starshl.export import to_onnx, words_of
 from starshl.export.onnx_model import open_session, single_row_latency
 from starshl.hashers import BaseHasher, Facts, PreparedHasher, picture_hasher
@@ -254,10 +254,10 @@ def test_settings_that_do_not_exist_are_refused(digits):
     hasher = LSHash(4, random_state=0).fit(X)
     with pytest.raises(ValueError, match="choose one or more"):
         to_onnx(hasher, outputs=["bits"])
-    with pytest.raises(ValueError, match="predicts no labels"):
-        to_onnx(hasher, outputs=["label"])
-    with pytest.raises(ValueError, match="estimates no probabilities"):
-        to_onnx(hasher, outputs=["probabilities"])
+    for output in ("label", "probabilities"):
+        with pytest.raises(MissingCapabilityError) as refused:
+            to_onnx(hasher, outputs=[output])
+        assert (refused.value.fields["method"], refused.value.fields["capability"]) == ("LSHash", "predict")
     with pytest.raises(ValueError, match="precision"):
         to_onnx(hasher, precision="float16")
 

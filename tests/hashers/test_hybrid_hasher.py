@@ -15,7 +15,7 @@ from starshl.data.features import Scale
 from starshl.exceptions import BundleFormatError
 from starshl.hashers import PreparedHasher
 from starshl.hashers.baselines import ITQ, SDH, LSHash, SpectralHash
-from starshl.index import HybridIndex, ResidualIndex
+from starshl.index import FlatIndex, HybridIndex, ResidualIndex
 from starshl.learning.linalg import nearest_rows
 from starshl.testing import hasher_checks
 
@@ -242,7 +242,7 @@ def test_given_hashers_are_used_and_left_alone(digits, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"class_hasher": ITQ()}, "ITQ, which predicts no classes"),
+        ({"class_hasher": ITQ()}, "class_hasher is ITQ, which learns codes, not classes"),
         ({"class_hasher": 3}, "class_hasher is of type int"),
         ({"neighbor_hasher": "ITQ"}, "neighbor_hasher is of type str"),
         ({"neighbor_hasher": PreparedHasher([Scale()], ITQ())}, "has no parameter n_bits"),
@@ -315,7 +315,8 @@ def test_prepared_hybrid_searches_its_own_index(digits, tmp_path):
     assert np.array_equal(queries.vectors, by_vectors.prepare(X[:3]))
     index = make_index(by_vectors.encode_database(X, y), hasher=by_vectors)
     assert (index.search(queries, 10).ids == np.arange(3)[:, None]).any(axis=1).all()
-    assert not hasattr(PreparedHasher([Scale()], ITQ()), "make_index")
+    by_bits = PreparedHasher([Scale()], ITQ(24, random_state=0)).fit(X)
+    assert isinstance(by_bits.make_index(by_bits.encode_database(X)), FlatIndex)
 
 
 @pytest.mark.parametrize("form", ["hamming", "residual"])

@@ -149,7 +149,6 @@ def export_onnx(source: Path, path: Path, outputs: tuple[str, ...] | None, preci
     """Write one ONNX file; return what `--json` prints."""
     check_output(path, _files_of(source), suffixes=(".onnx",))
     from ..export.onnx_model import single_row_latency, to_onnx
-    from ..hashers.prepared import inner_hasher
 
     hasher = _hasher_of(source)
     names = list(outputs or ("codes",))
@@ -158,8 +157,8 @@ def export_onnx(source: Path, path: Path, outputs: tuple[str, ...] | None, preci
     latency = single_row_latency(timed, hasher)
     return {
         "onnx": str(path),
-        "method": type(inner_hasher(hasher)).__name__,
-        "steps": [type(step).__name__ for step in getattr(hasher, "steps_", ())],
+        "method": hasher.method_name,
+        "steps": [type(step).__name__ for step in hasher.fitted_steps],
         "n_bits": hasher.n_bits_,
         "n_features": hasher.n_features_in_,
         "outputs": names,

@@ -175,8 +175,7 @@ def fit(
     method = method or choose_method(params, paper=paper)
     hasher = make_hasher(method, lengths[0], params, paper=paper, seed=seed, progress=progress_shown(progress))
     hasher = with_steps(hasher, table, steps)
-    # Only hashers over landmarks read blocks of rows.
-    if cluster is None and is_in_file(table) and not hasattr(hasher, "max_exact_rows"):
+    if cluster is None and is_in_file(table) and not hasher.current_facts.reads_blocks:
         table = read_rows(Path(input), columns)
     summary = fit_models(hasher, table, files, Path(input), cluster)
     if as_json:
@@ -197,7 +196,6 @@ def fit_models(
     from .._common.labels import check_labels
     from ..hashers.columns import describe_columns
     from ..hashers.fitting import fit_lengths, forget_how_it_ran, name_features
-    from ..hashers.prepared import inner_hasher
 
     n_rows = table.X.shape[-2]
     labels = check_labels(table.y, n_rows)
@@ -215,13 +213,12 @@ def fit_models(
         forget_how_it_ran(each)
     save_together(hashers, list(files.values()))
     models = [_describe(each, file) for each, file in zip(hashers, files.values(), strict=True)]
-    learner = inner_hasher(hashers[0])
     return {
         **(models[0] if len(models) == 1 else {}),
         "models": models,
-        "method": type(learner).__name__,
-        "choice": getattr(learner, "choice_", None),
-        "steps": [type(step).__name__ for step in getattr(hashers[0], "steps_", ())],
+        "method": hashers[0].method_name,
+        "choice": hashers[0].fit_summary.choice,
+        "steps": [type(step).__name__ for step in hashers[0].fitted_steps],
         "n_rows": n_rows,
         "n_labeled": int(labels.labeled.sum()),
         "labels": table.label_column,
@@ -229,7 +226,7 @@ def fit_models(
         "vectors": table.vectors,
         "columns": describe_columns(hashers[0], missing),
         "seconds": round(seconds, 3),
-        "classes": getattr(hashers[0], "classes_", None),
+        "classes": hashers[0].class_labels or None,
     }
 
 
@@ -254,16 +251,13 @@ def _origin(source: Path) -> dict[str, Any]:
 
 
 def _describe(hasher: BaseHasher, file: Path) -> dict[str, Any]:
-    from ..hashers.prepared import inner_hasher
-
-    learner = inner_hasher(hasher)
-    objective = getattr(learner, "objective_history_", None)
+    summary = hasher.fit_summary
     return {
         "model": str(file),
         "n_bits": hasher.n_bits_,
         "file_bytes": file.stat().st_size,
-        "n_iter": getattr(learner, "n_iter_", None),
-        "objective": None if objective is None else objective[-1],
+        "n_iter": summary.n_iter,
+        "objective": None if summary.objective is None else summary.objective[-1],
     }
 
 

@@ -69,9 +69,9 @@ def make_hasher(
     params = {name: value for name, value in offered.items() if name in known} | params
     if not paper:
         return hasher_class(n_bits=n_bits, **params)
-    if not hasattr(hasher_class, "paper"):
+    if "paper" not in hasher_class.presets:
         raise ValueError(f"--paper stands for settings of StarSHL, but the method is {method}. Leave one of them out.")
-    return hasher_class.paper(n_bits, **params)
+    return hasher_class(n_bits=n_bits, **{**hasher_class.presets["paper"], **params})
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,25 +105,16 @@ def compress(
 
 def compress_model(model: Path, output: Path, support: int | None, seed: int) -> dict[str, Any]:
     """Compress one model file into another; return what `--json` prints."""
-    from ..hashers.prepared import inner_hasher
-
     check_output(output, [model])
-    hasher: Any = load_model(model)
-    if not hasattr(hasher, "compress"):
-        name = type(inner_hasher(hasher)).__name__
-        raise ValueError(
-            f"{str(model)!r} holds a {name}; only StarRidge and StarSHL can be compressed, because they keep training "
-            "rows to encode with. Use the model as it is."
-        )
+    hasher = load_model(model)
+    hasher.require("compress")
     small = hasher.compress(support, random_state=seed)
     small.save(output)
-    before: Any = inner_hasher(hasher)
-    after: Any = inner_hasher(small)
     return {
         "output": str(output),
-        "n_support": len(after.support_),
-        "n_support_before": len(before.support_),
-        "agreement": after.agreement_,
+        "n_support": len(small.kept_samples),
+        "n_support_before": len(hasher.kept_samples),
+        "agreement": small.fit_summary.agreement,
     }
 
 

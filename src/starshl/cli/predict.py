@@ -123,7 +123,7 @@ def predict_rows(
         suffixes = _PROBABILITY_FILES if proba else _LABEL_FILES
         check_output(output, [model, source, columns.label_file], suffixes=suffixes)
     hasher = load_model(model, jobs)
-    _check_predicts(hasher, model, proba=proba, reject=reject)
+    _check_predicts(hasher, proba=proba, reject=reject)
     table = read_rows(source, columns, hasher)
     predictions = Predictions.of(hasher, table.X, proba=proba, reject=reject)
     summary: dict[str, Any] = {"n_rows": len(predictions.labels)}
@@ -135,24 +135,12 @@ def predict_rows(
     return summary | predictions.listed()
 
 
-def _check_predicts(hasher: BaseHasher, model: Path, *, proba: bool, reject: float | None) -> None:
-    from ..hashers.prepared import inner_hasher
-
-    name = type(inner_hasher(hasher)).__name__
-    if not hasattr(hasher, "predict"):
-        raise ValueError(
-            f"{str(model)!r} holds {name}, which learns codes, not classes. Use `starshl encode`, or fit a StarRidge."
-        )
-    if proba and not hasattr(hasher, "predict_proba"):
-        raise ValueError(
-            f"{str(model)!r} holds {name}, which predicts classes without probabilities. Leave --proba out, or fit a "
-            "StarRidge."
-        )
-    if reject is not None and not hasattr(hasher, "novelty"):
-        raise ValueError(
-            f"{str(model)!r} holds {name}, which cannot tell whether a row belongs to none of the classes. Leave "
-            "--reject out, or fit a StarRidge."
-        )
+def _check_predicts(hasher: BaseHasher, *, proba: bool, reject: float | None) -> None:
+    hasher.require("predict")
+    if proba:
+        hasher.require("predict_proba")
+    if reject is not None:
+        hasher.require("novelty")
     if reject is not None and not 0 <= reject <= 1:
         raise ValueError(f"--reject is {reject:g}; give a share from 0 to 1, such as 0.05.")
 
@@ -284,8 +272,7 @@ def _compare(hasher: BaseHasher, table: Table, predictions: Predictions) -> dict
     if table.y is None or not labeled.any():
         return {}
     truth = table.y[labeled]
-    classifier: Any = hasher  # it has predicted, so it has classes
-    known = set(classifier.classes_.tolist())
+    known = set(hasher.class_labels)
     if known.isdisjoint(truth.tolist()):
         shown = ", ".join(map(repr, sorted(known, key=str)[:5]))
         warn_caller(
@@ -304,14 +291,13 @@ def _count_training_rows(hasher: BaseHasher, table: Table) -> int | None:
     import numpy as np
 
     from ..hashers.fit_record import data_digest
-    from ..hashers.prepared import PreparedHasher, inner_hasher
 
-    if data_digest(table.X) == getattr(hasher, "fit_record_", {}).get("rows_sha256", ""):
+    if data_digest(table.X) == hasher.fit_record.get("rows_sha256", ""):
         return int(table.X.shape[0])
-    kept = getattr(inner_hasher(hasher), "support_samples_", None)
+    kept = hasher.kept_samples
     if not isinstance(kept, np.ndarray) or kept.dtype.kind != "f" or kept.ndim != 2 or len(kept) == 0:
         return None
-    rows = hasher.prepare(table.X) if isinstance(hasher, PreparedHasher) else table.X
+    rows = hasher.prepare(table.X)
     if not isinstance(rows, np.ndarray) or rows.shape[1:] != kept.shape[1:]:
         return None
     known = {row.tobytes() for row in kept.astype(np.float64)}

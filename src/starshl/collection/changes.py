@@ -17,7 +17,6 @@ from .._common.warn import warn_caller
 from ..codes.binary import BinaryCodes, n_bytes
 from ..exceptions import SpaceMismatchError, UnknownSpaceWarning
 from ..hashers.base import BaseHasher
-from ..hashers.prepared import kept_width, rewrapped, same_steps, takes_cells, without_steps
 from ..index.base import check_ids, next_ids
 from ..index.metadata import metadata_texts
 from .answers import Item
@@ -220,7 +219,7 @@ def replace_model(
         _check_new_codes(hasher, X, codes)
     with session.writing() as change:
         if X is None and change.state.vectors is not None:
-            hasher = rewrapped(change.state.hasher, hasher)
+            hasher = _behind_steps_of(change.state.hasher, hasher)
         _check_classes_fit(change.store, hasher)
         check_embedder_stays(change.store, change.state.hasher, hasher)
         held = np.sort(change.state.index.ids)
@@ -239,7 +238,7 @@ def replace_model(
             raise ValueError(f"There are {len(chosen)} ids and {len(own)} {given}; give one of them per id.")
         vectors = None
         if X is not None and change.state.vectors is not None:
-            vectors = kept_rows(hasher, X, kept_width(hasher) or 0)
+            vectors = kept_rows(hasher, X, hasher.vector_width or 0)
         model, space_id = save_model(change.folder, hasher, kernels)
         session.use_kernels(model, kernels)
         change.store.set_meta("model", model)
@@ -251,6 +250,13 @@ def replace_model(
             change.replace_vectors(chosen.tolist(), vectors)
 
 
+def _behind_steps_of(present: BaseHasher, new: BaseHasher) -> BaseHasher:
+    """Return a hasher of kept vectors behind the steps that made them, so that rows can still be asked for."""
+    if present.takes_cells and not new.takes_cells and new.vector_width == present.vector_width:
+        return present.with_hasher(new)
+    return new
+
+
 def _check_new_codes(hasher: BaseHasher, X: SamplesLike | None, codes: BinaryCodes) -> None:
     if X is not None:
         raise ValueError("There are both X and codes. Give the samples, or their codes if you have them.")
@@ -259,7 +265,7 @@ def _check_new_codes(hasher: BaseHasher, X: SamplesLike | None, codes: BinaryCod
             f"The codes have {codes.n_bits} bits, and the new hasher makes {hasher.n_bits_}. Encode the samples with "
             "the new one."
         )
-    made = getattr(hasher, "space_id_", None)
+    made = hasher.space_id_
     if None not in (codes.space_id, made) and codes.space_id != made:
         raise SpaceMismatchError(
             f"These codes are of space {codes.space_id}; the new hasher makes codes of space {made}. Encode the "
@@ -304,13 +310,13 @@ def _encoded_vectors(change: Change, hasher: BaseHasher, ids: list[int]) -> Bina
             "Give the ids and X."
         )
     # Other steps would have made other vectors, even if these have as many numbers.
-    other_steps = takes_cells(hasher) and not same_steps(hasher, change.state.hasher)
-    if kept_width(hasher) != file.layout.n_columns or other_steps:
+    other_steps = hasher.takes_cells and hasher.fitted_steps != change.state.hasher.fitted_steps
+    if hasher.vector_width != file.layout.n_columns or other_steps:
         raise ValueError(
             f"The kept vectors have {file.layout.n_columns} numbers; this hasher was fitted on rows of "
             f"{hasher.n_features_in_}. Give the ids and X for it."
         )
-    bare = without_steps(hasher)
+    bare = hasher.without_steps()
     packed = [
         called_with_vectors(bare.encode_database, file.read(portion, change.store.vector_locations(portion))).packed
         for portion in batches(ids)

@@ -23,7 +23,6 @@ from ..codes.binary import BinaryCodes
 from ..data.features.embedder import Embedder
 from ..exceptions import UnknownIdError
 from ..hashers.base import BaseHasher
-from ..hashers.prepared import inner_hasher
 from ..index.base import check_ids
 from ..index.metadata import metadata_texts
 from .answers import Explanation, Found, Hit, Item
@@ -165,8 +164,8 @@ class Collection:
         if not self._session.is_open:
             return f"{name}, closed)"
         with self._session.reading() as (state, _):
-            method = type(inner_hasher(state.hasher)).__name__
-            return f"{name}, {counted(len(state.index), 'item')}, {counted(state.index.n_bits, 'bit')} of {method})"
+            items, bits = counted(len(state.index), "item"), counted(state.index.n_bits, "bit")
+            return f"{name}, {items}, {bits} of {state.hasher.method_name})"
 
     def __len__(self) -> int:
         with self._session.reading() as (state, _):
@@ -543,11 +542,11 @@ class Collection:
     def kept_features(self) -> tuple[str, ...]:
         """Return the columns of the hasher's table that items have as metadata, too, as the first item shows."""
         with self._session.reading() as (state, store):
-            names = getattr(state.hasher, "feature_names_in_", ())
-            if not len(names) or not len(state.index):
+            names = state.hasher.feature_names
+            if not names or not len(state.index):
                 return ()
             first = metadata_of(store.rows([int(state.index.ids.min())])[0])
-            return tuple(str(name) for name in names if str(name) in first)
+            return tuple(name for name in names if name in first)
 
     @property
     def vectors_state(self) -> tuple[str, int, int]:

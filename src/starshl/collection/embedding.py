@@ -57,7 +57,7 @@ def _checked_kind(embedder: Embedder | None, kind: str | None) -> str:
 
 
 def _check_fits(embedder: Embedder, hasher: BaseHasher) -> None:
-    made, taken = embedder.n_features_out_, getattr(hasher, "n_features_in_", None)
+    made, taken = embedder.n_features_out_, hasher.row_width
     if made is not None and taken is not None and made != taken:
         raise ValueError(
             f"The embedder makes vectors of {made} numbers; the hasher was fitted on rows of {taken}. Fit the hasher "
@@ -99,7 +99,7 @@ def check_embedder_file(folder: Path, name: str) -> None:
 
 def check_embedder_stays(store: Store, present: BaseHasher, new: BaseHasher) -> None:
     """Refuse a new hasher that cannot take what the embedder of a collection makes."""
-    made, taken = getattr(present, "n_features_in_", None), getattr(new, "n_features_in_", None)
+    made, taken = present.row_width, new.row_width
     if embedder_file(store) is not None and made != taken:
         raise ValueError(
             f"The embedder of this collection makes vectors of {made} numbers; this hasher was fitted on rows of "

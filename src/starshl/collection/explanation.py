@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .._common.labels import Label
 from .._common.validation import SamplesLike, check_choice
 from .._common.words import counted
-from ..codes.binary import BinaryCodes, n_bytes
+from ..codes.binary import BinaryCodes
 from ..hashers.base import BaseHasher
-from ..hashers.prepared import inner_hasher, vector_hasher
-from ..hashers.star.kernel_hasher import KernelHasher
-from ..learning.kernels.expansion import kernel_values
-from ..learning.kernels.kernel import Kernel
-from ..learning.kernels.views import OnColumns
+from ..hashers.star.contributions import Contributions
 from .answers import ClassOfCode, Explanation, Found, Hit
 from .items import Row, label_of
 from .options import METRICS
@@ -28,71 +25,6 @@ from .store import Store
 from .vectors import kept_rows
 
 _TOP = 3  # more would bury the reason
-
-
-@dataclass(frozen=True, slots=True)
-class Contributions:
-    r"""The parts of the functions :math:`f_b(x) = \sum_m \theta_{bm} \sum_s \eta_{bs} k_m(x_s, x) + \beta_b` at one x.
-
-    Attributes
-    ----------
-    by_kernel : array of shape (n_functions, n_kernels), :math:`\theta_{bm} \sum_s \eta_{bs} k_m(x_s, x)`
-    by_row : array of shape (n_functions, n_support), :math:`\eta_{bs} \sum_m \theta_{bm} k_m(x_s, x)`
-    kernels : the name of each kernel
-    views : the view that each kernel reads, empty text if it reads all columns
-    rows : where the support rows stand among the training rows
-    """
-
-    by_kernel: np.ndarray
-    by_row: np.ndarray
-    kernels: tuple[str, ...]
-    views: tuple[str, ...]
-    rows: np.ndarray
-
-    def top_kernels(self, direction: np.ndarray, n: int) -> list[tuple[str, float]]:
-        """Return the kernels with the largest parts of ``direction @ f``, largest first."""
-        parts = direction @ self.by_kernel
-        return [(self.kernels[m], float(parts[m])) for m in np.argsort(-parts, kind="stable")[:n]]
-
-    def top_views(self, direction: np.ndarray, n: int) -> list[tuple[str, float]]:
-        """Return the views with the largest parts of ``direction @ f``, largest first; none without views."""
-        parts: dict[str, float] = {}
-        for view, part in zip(self.views, (direction @ self.by_kernel).tolist(), strict=True):
-            if view:
-                parts[view] = parts.get(view, 0.0) + part
-        return sorted(parts.items(), key=lambda item: -item[1])[:n]
-
-    def top_rows(self, direction: np.ndarray, n: int) -> list[tuple[int, float]]:
-        """Return the training rows with the largest parts of ``direction @ f``, largest first."""
-        parts = direction @ self.by_row
-        return [(int(self.rows[s]), float(parts[s])) for s in np.argsort(-parts, kind="stable")[:n]]
-
-
-def contributions(hasher: KernelHasher, X: SamplesLike) -> Contributions | None:
-    """Return the parts of the functions of a fitted hasher at the one sample in X, None if its kernels were computed
-    elsewhere.
-    """
-    expansion = hasher._expansion
-    if not expansion.kernels:
-        return None
-    sample = hasher._read(X).values
-    values = kernel_values(expansion.kernels, sample, expansion.kept)[:, 0].astype(np.float64)
-    eta = np.asarray(expansion.coefficients, np.float64)
-    theta = np.broadcast_to(np.atleast_2d(expansion.weights), (len(eta), len(values)))
-    names = tuple(map(_name, expansion.kernels))
-    views = tuple(kernel.view if isinstance(kernel, OnColumns) else "" for kernel in expansion.kernels)
-    return Contributions(theta * (eta @ values.T), eta * (theta @ values), names, views, expansion.support)
-
-
-def _name(kernel: Kernel) -> str:
-    """Return a kernel as one would write it, without arrays; one of a view after the name of the view."""
-    if isinstance(kernel, OnColumns):
-        return f"{kernel.view}: {_name(kernel.kernel)}" if kernel.view else _name(kernel.kernel)
-    if not is_dataclass(kernel):
-        return type(kernel).__name__
-    values = {field.name: getattr(kernel, field.name) for field in fields(kernel)}
-    numbers = [f"{name}={value:.3g}" for name, value in values.items() if isinstance(value, int | float)]
-    return f"{type(kernel).__name__}({', '.join(numbers)})"
 
 
 def explained(
@@ -140,7 +72,7 @@ def explain_hits(state: State, store: Store, X: SamplesLike, ids: list[int], met
         raise ValueError(f"X has {n_queries} rows; an explanation is about one query. Pass one row, such as X[:1].")
     file = state.vectors
     vector = None if file is None else kept_rows(state.hasher, X, file.layout.n_columns)[0]
-    query = ExplainedQuery.of(vector_hasher(state.hasher, X), X, vector, metric)
+    query = ExplainedQuery.of(state.hasher.for_rows(X), X, vector, metric)
     stored = [None] * len(ids) if file is None else list(state.vectors_of(store, ids))
     return [query.explain(row, own) for row, own in zip(store.rows(ids), stored, strict=True)]
 
@@ -154,30 +86,21 @@ class ExplainedQuery:
     vector: np.ndarray | None
     words: _Codewords | None
     parts: Contributions | None
-    scores_classes: bool
     metric: str
     novelty: float | None
 
     @classmethod
     def of(cls, hasher: BaseHasher, X: SamplesLike, vector: np.ndarray | None, metric: str) -> ExplainedQuery:
         """Encode the one row of X."""
-        inner: Any = inner_hasher(hasher)
-        rows = X if inner is hasher else cast(Any, hasher).prepare(X)
-        learner = inner
-        if hasattr(inner, "class_hasher_"):  # of both hashers, only one that scores classes has kernels to name
-            learner = inner.class_hasher_ if hasattr(inner.class_hasher_, "class_scores") else None
-        words = _Codewords.of(inner)
-        knows_parts = isinstance(learner, KernelHasher) and (learner is inner or words is not None)
-        parts = contributions(learner, rows) if knows_parts else None
+        words = hasher.class_words
         return cls(
             hasher.encode(X).to_signs()[0],
             hasher.decision_function(X)[0],
             vector,
-            words,
-            parts,
-            hasattr(learner, "class_scores"),
+            None if words is None else _Codewords(hasher.class_labels, words),
+            hasher.contributions(X) if "contributions" in hasher.supports else None,
             metric,
-            _novelty(hasher, X),
+            float(hasher.novelty(X)[0]) if "novelty" in hasher.supports else None,
         )
 
     def explain(self, row: Row, stored: np.ndarray | None) -> Explanation:
@@ -217,7 +140,7 @@ class ExplainedQuery:
         """Return the largest parts of the score of the item's class, or of the mean agreement with the item's code."""
         if self.parts is None:
             return [], [], []
-        if self.scores_classes and self.words is not None:
+        if self.parts.of_classes and self.words is not None:
             direction = np.zeros(len(self.parts.by_row))
             direction[self.words.nearest_place(signs)] = 1.0
         else:
@@ -230,18 +153,8 @@ class ExplainedQuery:
 class _Codewords:
     """Words of classes; shorter than a code if only its first bits hold the class."""
 
-    classes: list[Any]
+    classes: list[Label]
     words: np.ndarray
-
-    @classmethod
-    def of(cls, hasher: Any) -> _Codewords | None:
-        classes, words = getattr(hasher, "classes_", None), getattr(hasher, "codewords_", None)
-        if classes is not None and hasattr(hasher, "class_bits_") and hasattr(hasher, "relabel"):
-            blank = hasher.as_codes(np.zeros((len(classes), n_bytes(hasher.n_bits_)), np.uint8))
-            words = hasher.relabel(blank, classes).to_signs()[:, : hasher.class_bits_]
-        if classes is None or words is None:
-            return None
-        return cls(np.asarray(classes).tolist(), np.asarray(words)[: len(classes)])
 
     def nearest_place(self, signs: np.ndarray) -> int:
         return int((self.words != signs[: self.words.shape[1]]).sum(axis=1).argmin())
@@ -249,13 +162,6 @@ class _Codewords:
     def nearest(self, signs: np.ndarray) -> ClassOfCode:
         place = self.nearest_place(signs)
         return ClassOfCode(self.classes[place], int((self.words[place] != signs[: self.words.shape[1]]).sum()))
-
-
-def _novelty(hasher: Any, X: SamplesLike) -> float | None:
-    """Return the novelty of the one row of X, None for a hasher that cannot tell or has lost its training rows."""
-    inner = inner_hasher(hasher)
-    learner = getattr(inner, "class_hasher_", inner)
-    return float(hasher.novelty(X)[0]) if hasattr(learner, "novelty_calibration_") else None
 
 
 def _in_words(why: Explanation) -> str:

@@ -16,7 +16,6 @@ from .._common.words import counted
 from ..codes.binary import BinaryCodes
 from ..exceptions import CollectionFormatError
 from ..hashers.base import BaseHasher
-from ..hashers.prepared import inner_hasher
 from .answers import Item
 from .labels import check_kind, kind_of, label_text
 
@@ -88,43 +87,26 @@ def item_codes(
 ) -> ItemCodes:
     """Return the codes of items, given the codes of their vectors and their labels.
 
-    Where the hasher's ``encode_database`` gives labeled rows the codeword of their class, an item with the label of a
-    known class gets that codeword. A hasher whose labels decide only a part of the code has a method
-    ``relabel(codes, y)``, which returns the codes of the vectors with that part replaced. All other items keep the
-    codes of their vectors.
+    If the hasher supports "relabel", an item with the label of a known class gets the codeword of the class, or a code
+    whose class field is that of the label. All other items keep the codes of their vectors.
     """
-    inner: Any = inner_hasher(hasher)
-    if not _labels_give_codes(inner):
+    if "relabel" not in hasher.supports:
         return ItemCodes(own, np.zeros(len(own), bool))
-    class_of = {label_text(value): place for place, value in enumerate(np.asarray(inner.classes_).tolist())}
+    class_of = {label_text(value): place for place, value in enumerate(hasher.class_labels)}
     places = np.array([-1 if text is None else class_of.get(text, -1) for text in labels], np.int64)
     from_label = places >= 0
     if warn_unknown:
         _warn_of_unknown([text for text in labels if text is not None and text not in class_of])
     packed = own.packed.copy()
     if from_label.any():
-        packed[from_label] = _codes_of_classes(inner, own[np.flatnonzero(from_label)], places[from_label]).packed
+        labels_of_classes = hasher.classes_[places[from_label]]
+        packed[from_label] = hasher.relabel(own[np.flatnonzero(from_label)], labels_of_classes).packed
     return ItemCodes(replace(own, packed=packed), from_label)
-
-
-def _labels_give_codes(hasher: Any) -> bool:
-    if not len(getattr(hasher, "classes_", ())):
-        return False
-    overridden = type(hasher).encode_database is not BaseHasher.encode_database
-    return hasattr(hasher, "relabel") or (overridden and hasattr(hasher, "codewords_"))
-
-
-def _codes_of_classes(hasher: Any, own: BinaryCodes, places: np.ndarray) -> BinaryCodes:
-    """Return the codes of items whose classes are known by their place among the hasher's."""
-    if hasattr(hasher, "relabel"):
-        return hasher.relabel(own, np.asarray(hasher.classes_)[places])
-    return BinaryCodes.from_signs(np.asarray(hasher.codewords_)[places])
 
 
 def class_kind(hasher: BaseHasher) -> str:
     """Return what the labels of the classes are that give items their codes, "" if none do."""
-    inner: Any = inner_hasher(hasher)
-    return kind_of([label_text(np.asarray(inner.classes_).tolist()[0])]) if _labels_give_codes(inner) else ""
+    return kind_of([label_text(hasher.class_labels[0])]) if "relabel" in hasher.supports else ""
 
 
 def check_class_kind(hasher: BaseHasher, texts: Sequence[str | None]) -> None:

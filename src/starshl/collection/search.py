@@ -14,7 +14,6 @@ from .._common.validation import SamplesLike
 from ..codes.binary import BinaryCodes
 from ..exceptions import InputError
 from ..hashers.base import BaseHasher
-from ..hashers.prepared import inner_hasher, vector_hasher, without_steps
 from ..index.residual import VectorQueries, class_fields
 from .answers import Found, Hit
 from .filters import passing_items
@@ -220,10 +219,11 @@ class Queries:
     def _encoded(cls, state: State, X: SamplesLike | None, items: ArrayLike | None, *, with_scores: bool) -> Self:
         if items is not None:
             return cls(state.index.reconstruct(items))
-        hasher = state.hasher if X is None else vector_hasher(state.hasher, X)
+        rows = cast(SamplesLike, X)
+        hasher = state.hasher.for_rows(rows)
         if not with_scores:
-            return cls(getattr(hasher, "encode_queries", hasher.encode)(X))
-        scores = hasher.decision_function(X)
+            return cls(hasher.encode_queries(rows))
+        scores = hasher.decision_function(rows)
         return cls(state.hasher.codes_of_scores(scores), scores)
 
     @classmethod
@@ -240,7 +240,7 @@ class Queries:
         if X is not None:
             return replace(found, rescoring=rescoring_of(options, state, kept_rows(state.hasher, X, n_columns)))
         vectors = state.vectors_of(store, np.asarray(items).tolist())
-        bare = without_steps(state.hasher)
+        bare = state.hasher.without_steps()
         scores = called_with_vectors(bare.decision_function, vectors) if by_scores else None
         return cls(found.codes, scores, rescoring_of(options, state, vectors))
 
@@ -294,10 +294,5 @@ def rejecting(found: Iterable[Found], novelty: np.ndarray, share: float) -> list
 
 def novelty_of(hasher: BaseHasher, X: SamplesLike) -> np.ndarray:
     """Return how different each query is from the training rows of the hasher, or say which hashers can tell."""
-    if not hasattr(hasher, "novelty"):
-        name = type(inner_hasher(hasher)).__name__
-        raise ValueError(
-            f"A {name} cannot tell whether a query is like its training rows. StarRidge, StarSHL and HybridHasher can: "
-            "fit one of them and call replace_hasher."
-        )
-    return np.asarray(cast(Any, vector_hasher(hasher, X)).novelty(X))
+    hasher.require("novelty")
+    return hasher.for_rows(X).novelty(X)

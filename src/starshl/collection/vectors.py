@@ -18,7 +18,7 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -28,7 +28,6 @@ from .._common.threads import tiles
 from .._common.validation import SamplesLike, check_choice
 from ..exceptions import CollectionError, CollectionFormatError
 from ..hashers.base import BaseHasher
-from ..hashers.prepared import PreparedHasher, kept_width, takes_cells, vector_hasher
 
 #: How a number is stored, by the word that users give.
 VectorDtype: TypeAlias = Literal["float16", "int8"]
@@ -84,7 +83,7 @@ def _power_of_two(largest: np.ndarray) -> np.ndarray:
 def create_vectors(folder: Path, vector_dtype: VectorDtype, hasher: BaseHasher) -> dict[str, str | int]:
     """Make the empty file of a new collection; return what the database needs to know about it."""
     check_choice(vector_dtype, "vectors", tuple(VECTOR_DTYPES))
-    n_columns = kept_width(hasher)
+    n_columns = hasher.vector_width
     if n_columns is None:
         raise ValueError(
             f"This {type(hasher).__name__} was not fitted on rows of numbers, so there are no vectors to keep. Leave "
@@ -245,9 +244,9 @@ def kept_rows(hasher: BaseHasher, X: SamplesLike, n_columns: int) -> np.ndarray:
 
     Rows of a table hold more than numbers; a collection keeps what the steps of its hasher make of them.
     """
-    if not takes_cells(hasher) or vector_hasher(hasher, X) is not hasher:
+    if not hasher.takes_cells or hasher.for_rows(X) is not hasher:
         return dense_rows(X, n_columns)
-    rows = cast(PreparedHasher, hasher).prepare(X)
+    rows = hasher.prepare(X)
     return dense_rows(rows.toarray() if sparse.issparse(rows) else rows, n_columns)
 
 

@@ -142,8 +142,8 @@ def open_rows(source: Location | RowSource, hasher: BaseHasher | None = None) ->
         return source
     if isinstance(source, RowSource):
         return JoinedRows([source])
-    names = getattr(hasher, "feature_names_in_", None)
-    rows: Any = open_partitions(source, Columns(features=None if names is None else tuple(names))).X
+    names = None if hasher is None else hasher.feature_names
+    rows: Any = open_partitions(source, Columns(features=names or None)).X
     return rows
 
 
@@ -165,7 +165,7 @@ def _plan(
         "bytes_per_code": n_bytes(hasher.n_bits_),
         "bit_order": "bit j is bit j % 8 of byte j // 8",
         "metric": hasher.as_codes(np.zeros((0, n_bytes(hasher.n_bits_)), np.uint8)).metric,
-        "space_id": getattr(hasher, "space_id_", None),
+        "space_id": hasher.space_id_,
         "method": type(hasher).__name__,
         "model": array_digest(arrays, json.dumps(header, sort_keys=True, default=str)),
         "labels": None if labels is None else array_digest({"labels": np.asarray(labels).astype(str)}),

@@ -7,13 +7,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .._common.engine import using_engine
-from .._common.labels import LabelsLike, check_labels, parsed_if_labels
+from .._common.labels import LabelsLike, parsed_if_labels
 from ..data.tables.locations import Location
 from ..data.tables.row_source import JoinedRows, RowSource
 from ..hashers.base import BaseHasher
-from ..hashers.star.star_ridge import StarRidge
-from ..hashers.star.star_shl import StarSHL
-from ..learning.kernels.choice import is_precomputed
 from .encoding import open_rows
 from .engine import connected
 
@@ -42,30 +39,19 @@ def fit(hasher: Hasher, source: Location | RowSource | np.ndarray, y: LabelsLike
     rows: Any = source if isinstance(source, np.ndarray) else open_rows(source)
     y = parsed_if_labels(y)
     with connected(client) as engine:
-        if _is_spread(hasher, rows, y):
+        tasks = _tasks(hasher, rows, y)
+        if tasks is not None:
             with using_engine(engine):
-                return hasher.fit(_gathered(rows) if isinstance(hasher, StarSHL) else rows, y)
+                return hasher.fit(rows if tasks == "blocks" else _gathered(rows), y)
         fitted = engine.fetch(engine.submit(_fitted, hasher, rows, y))
     hasher.__dict__ = fitted.__dict__
     return hasher
 
 
-def _is_spread(hasher: Any, rows: Any, y: LabelsLike) -> bool:
-    """Tell whether the parts of a fit are tasks of their own."""
+def _tasks(hasher: BaseHasher, rows: Any, y: LabelsLike) -> str | None:
+    """Return which parts of a fit are tasks of their own, None if it is one task as a whole."""
     is_matrix = isinstance(rows, JoinedRows) or (rows.ndim == 2 and rows.dtype.kind in "biuf")
-    if not is_matrix or is_precomputed(getattr(hasher, "kernels", None)):
-        return False
-    if not isinstance(hasher, StarRidge):
-        return isinstance(hasher, StarSHL)
-    labeled = check_labels(y, len(rows)).labeled
-    if int(labeled.sum()) <= hasher.max_exact_rows:
-        return False
-    if hasher.unlabeled == "graph" and not labeled.all():
-        raise ValueError(
-            f"{int(np.sum(~labeled)):,} of {len(rows):,} rows have no label. Spreading labels needs the neighbor graph "
-            "of all rows, which cannot be spread over a cluster. Set unlabeled='ignore', or give these rows labels."
-        )
-    return True
+    return hasher.fit_tasks(len(rows), y) if is_matrix else None
 
 
 def _fitted(hasher: BaseHasher, rows: Any, y: LabelsLike) -> BaseHasher:

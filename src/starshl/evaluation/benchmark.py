@@ -21,7 +21,6 @@ from ..codes.binary import BinaryCodes, n_bytes
 from ..hashers.base import BaseHasher
 from ..hashers.baselines.rabitq import RaBitQ, Sketch
 from ..hashers.catalog import pack_inner
-from ..hashers.fitting import codes_of_training_rows
 from ..index.choice import make_index
 from ..index.residual import ResidualIndex
 from .metrics import precision_at
@@ -209,8 +208,7 @@ class ByCodes:
 
     def queries(self, X: np.ndarray) -> Any:
         """Return rows as the index wants them: as codes, unless the hasher makes other queries."""
-        encode = getattr(self.hasher, "encode_queries", self.hasher.encode)
-        return encode(X)
+        return self.hasher.encode_queries(X)
 
     def nearest(self, X: np.ndarray, k: int, among: np.ndarray | None = None) -> np.ndarray:
         queries = self.queries(X)
@@ -288,7 +286,7 @@ class Bench:
     def of_hasher(self, hasher: BaseHasher, fit_seconds: float) -> list[Measured]:
         """Measure the codes of a fitted hasher, and those of items without labels if these are different."""
         items, labels = self.split.items, self.split.item_labels
-        codes, unlabeled = codes_of_training_rows(hasher, items, labels), hasher.encode_database(items)
+        codes, unlabeled = hasher.encode_training(items, labels), hasher.encode_database(items)
         search = ByCodes(hasher, codes)
         name = f"{type(hasher).__name__} {FLOAT_QUERIES}" if search.takes_vectors else type(hasher).__name__
         measured = [self._of_codes(search, name, fit_seconds)]
@@ -324,10 +322,10 @@ class Bench:
         if self.split.labeled is not None:
             asked, known = self.split.labeled
             some = search.queries(self.split.queries[asked])
-            if hasattr(hasher, "make_index"):
-                precision = self.split.precision(search.index.search(some, N_NEAREST, among=np.flatnonzero(known)).ids)
-            else:
+            if hasher.code_metric == "hamming":
                 precision = self._precision_of_codes(some, codes[known])
+            else:
+                precision = self.split.precision(search.index.search(some, N_NEAREST, among=np.flatnonzero(known)).ids)
         n_different = len(np.unique(codes.packed, axis=0))
         origin = _Origin(name, codes.packed.shape[1], search.model_bytes, fit_seconds, n_different)
         return self._put_together(search, origin, precision, milliseconds)

@@ -289,7 +289,7 @@ def _fitted(choice: Choice, split: HeldOut) -> Iterator[tuple[BaseHasher, float]
     for fitted in fit_lengths(hasher, split.items, split.item_labels, choice.lengths):
         seconds = shared + time.perf_counter() - started
         # A hasher that changes its length had its fit before.
-        shared = seconds if hasattr(fitted, "with_bits") and not shared else shared
+        shared = seconds if "with_bits" in fitted.supports and not shared else shared
         yield fitted, seconds
         started = time.perf_counter()
 

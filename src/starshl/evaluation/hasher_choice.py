@@ -12,7 +12,7 @@ from .._common.validation import check_integer
 from ..exceptions import InputError
 from ..hashers.base import BaseHasher
 from ..hashers.baselines.itq import ITQ
-from ..hashers.fitting import at_length, fit_lengths
+from ..hashers.fitting import fit_lengths
 from ..hashers.hybrid import HybridHasher
 from ..learning.graphs.diffusion import diffusion_columns
 from ..learning.graphs.neighbor_graph import NeighborGraph
@@ -66,7 +66,7 @@ def choose_hasher(split: HeldOut, hasher: BaseHasher | None, n_bits: int | Seque
     lengths = None if n_bits is None else _checked_lengths(n_bits)
     if hasher is not None:
         lengths = lengths or (_own_length(hasher, split),)
-        given = at_length(hasher, lengths[0]) if n_bits is not None else hasher
+        given = hasher.at_length(lengths[0]) if n_bits is not None else hasher
         return Choice(given, lengths, f"{type(hasher).__name__} was used, as asked for.")
     lengths = _possible_lengths(split, lengths)
     if not split.has_labels:

@@ -17,9 +17,8 @@ from .._version import __version__
 from ..codes.binary import BIT_ORDER, n_bytes
 from ..data.features.text import Text
 from ..hashers.base import BaseHasher
-from ..hashers.prepared import PreparedHasher, inner_hasher
 from .graph import IR_VERSION, OPSET, Graph, Value, helper, onnx, onnx_type
-from .scores import bit_scores, class_index, estimates_probabilities, predicts, probabilities
+from .scores import bit_scores, class_index, probabilities
 from .steps import SPLITTING, prepare, text_features, words_of
 
 Precision: TypeAlias = Literal["float64", "float32"]
@@ -77,8 +76,8 @@ def to_onnx(
     """
     check_is_fitted(hasher)
     check_choice(precision, "precision", get_args(Precision))
-    n_features = getattr(hasher, "n_features_in_", 0)  # samples without columns are refused with the kernel named
-    model = model_of(hasher, [], n_features, _check_outputs(hasher, outputs), precision)
+    # Samples without columns are refused with the kernel named.
+    model = model_of(hasher, [], hasher.row_width or 0, _check_outputs(hasher, outputs), precision)
     if path is not None:
         write_atomically(path, model.SerializeToString())
     return model
@@ -88,11 +87,10 @@ def _check_outputs(hasher: BaseHasher, outputs: Sequence[str] | None) -> list[st
     names = ["codes"] if outputs is None else [outputs] if isinstance(outputs, str) else list(outputs)
     if not names or len(set(names)) < len(names) or not set(names) <= set(OUTPUTS):
         raise ValueError(f"outputs is {outputs!r}; choose one or more of {', '.join(OUTPUTS)}, once each.")
-    inner = inner_hasher(hasher)
-    if "label" in names and not predicts(inner):
-        raise ValueError(f"A {type(inner).__name__} predicts no labels. Leave 'label' out of the outputs.")
-    if "probabilities" in names and not estimates_probabilities(inner):
-        raise ValueError(f"A {type(inner).__name__} estimates no probabilities. Leave them out of the outputs.")
+    if "label" in names:
+        hasher.require("predict")
+    if "probabilities" in names:
+        hasher.require("predict", "predict_proba")
     return names
 
 
@@ -100,26 +98,20 @@ def model_of(
     hasher: BaseHasher, steps: Sequence[Any], n_features: int, outputs: Sequence[str], precision: Precision
 ) -> Any:
     """Return the model of a hasher after further steps, which take words, or rows of ``n_features`` numbers."""
-    steps = [*steps, *steps_of(hasher)]
+    steps = [*steps, *hasher.fitted_steps]
     if steps and isinstance(steps[0], Text):
         given = Value(Graph(), "words", object)
         rows, steps = text_features(steps[0], given, precision), steps[1:]
     else:
         given = rows = Value(Graph(), "X", precision)
-    results = build_outputs(inner_hasher(hasher), prepare(steps, rows), outputs)
+    results = build_outputs(hasher.inner, prepare(steps, rows), outputs)
     return _assemble(hasher, given, n_features, results)
-
-
-def steps_of(hasher: BaseHasher) -> list[Any]:
-    """Return the fitted steps of all preprocessing around a hasher, the first one first."""
-    return [*hasher.steps_, *steps_of(hasher.hasher_)] if isinstance(hasher, PreparedHasher) else []
 
 
 def build_outputs(hasher: BaseHasher, rows: Value, names: Sequence[str]) -> dict[str, Value]:
     """Add a fitted hasher to a graph; return the outputs of these names."""
-    while isinstance(hasher, PreparedHasher):
-        rows, hasher = prepare(hasher.steps_, rows), hasher.hasher_
-    return {name: _OUTPUT_OF[name](hasher, rows) for name in names}
+    rows = prepare(hasher.fitted_steps, rows)
+    return {name: _OUTPUT_OF[name](hasher.inner, rows) for name in names}
 
 
 def _codes(hasher: BaseHasher, rows: Value) -> Value:
@@ -163,12 +155,12 @@ def _assemble(hasher: BaseHasher, given: Value, n_features: int, results: dict[s
         body, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION, producer_name="starshl"
     )
     model.producer_version = __version__
-    model.doc_string = f"{type(inner_hasher(hasher)).__name__}, {hasher.n_bits_} bits; packed codes of {given.name}"
+    model.doc_string = f"{hasher.method_name}, {hasher.n_bits_} bits; packed codes of {given.name}"
     properties: dict[str, str | None] = {"splitting": SPLITTING} if takes_words else {}
     properties |= {
         "n_bits": str(hasher.n_bits_),
         "bit_order": BIT_ORDER,
-        "space_id": getattr(hasher, "space_id_", None),
+        "space_id": hasher.space_id_,
     }
     helper.set_model_props(model, {f"starshl.{name}": text for name, text in properties.items() if text})
     onnx.checker.check_model(model)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -33,50 +33,38 @@ from ..hashers.star.star_shl import StarSHL
 from .graph import MAX_MODEL_BYTES, Value, gaussian_expansion, project, squared_distances, squared_norms
 from .kernels import kernel_expansion
 
+Written: TypeAlias = Mapping[type, Callable[[Any, Value], Value]]
+"""Functions that write fitted hashers of a class as parts of a graph."""
+
 
 def bit_scores(hasher: BaseHasher, rows: Value) -> Value:
     """Return the scores of all bits, (n, n_bits), as ``hasher.decision_function`` computes them."""
-    for hasher_class, scores in SCORES.items():
-        if isinstance(hasher, hasher_class):
-            return scores(hasher, rows)
+    return _written(hasher, SCORES, "scores", rows)
+
+
+def class_index(hasher: BaseHasher, rows: Value) -> Value:
+    """Return the place of the predicted class among ``classes_``, (n,)."""
+    return _written(hasher.class_part, CLASSES, "classes", rows)
+
+
+def probabilities(hasher: BaseHasher, rows: Value) -> Value:
+    """Return the probability of each class, (n, n_classes)."""
+    return _written(hasher.class_part, PROBABILITIES, "probabilities", rows)
+
+
+def can_be_written(hasher: BaseHasher, table: Written) -> bool:
+    """Tell whether a table says how to write a fitted hasher."""
+    return any(each in table for each in type(hasher).__mro__)
+
+
+def _written(hasher: BaseHasher, table: Written, what: str, rows: Value) -> Value:
+    for each in type(hasher).__mro__:
+        if each in table:
+            return table[each](hasher, rows)
     raise NotExpressibleError(
-        f"There is no ONNX graph for the scores of a {type(hasher).__name__}. You can export methods of "
+        f"There is no ONNX graph for the {what} of a {type(hasher).__name__}. You can export methods of "
         "starshl.hashers.catalog, and hashers derived from LinearHasher."
     )
-
-
-def class_index(hasher: Any, rows: Value) -> Value:
-    """Return the place of the predicted class among ``classes_``, (n,)."""
-    if isinstance(hasher, HybridHasher):
-        return class_index(hasher.class_hasher_, rows)
-    if isinstance(hasher, StarRidge):
-        return _first_largest(_bent(hasher, bit_expansion(hasher, rows)))
-    if isinstance(hasher, StarSHL):
-        return _speakers(hasher, _nearest_codeword(bit_expansion(hasher, rows), hasher.codewords_))
-    own = (hasher.support_vectors_, hasher.scale_, hasher.dual_coef_, hasher.intercept_)
-    scores = gaussian_expansion(rows, *own)
-    if hasher.decoding_ == "hinge":
-        return _first_largest(-_hinge_distances(scores, hasher.codewords_))
-    return _nearest_codeword(scores, hasher.codewords_)
-
-
-def probabilities(hasher: Any, rows: Value) -> Value:
-    """Return the probability of each class, (n, n_classes)."""
-    if isinstance(hasher, HybridHasher):
-        return probabilities(hasher.class_hasher_, rows)
-    return _softmax(_bent(hasher, bit_expansion(hasher, rows)), hasher.temperature_)
-
-
-def predicts(hasher: Any) -> bool:
-    """Tell whether the class that a fitted hasher predicts can be written as a graph."""
-    if isinstance(hasher, HybridHasher):
-        return predicts(hasher.class_hasher_)
-    return isinstance(hasher, StarRidge | StarSHL | CodewordSVM)
-
-
-def estimates_probabilities(hasher: Any) -> bool:
-    """Tell whether a fitted hasher estimates probabilities of classes."""
-    return isinstance(hasher.class_hasher_ if isinstance(hasher, HybridHasher) else hasher, StarRidge)
 
 
 def bit_expansion(hasher: Any, rows: Value) -> Value:
@@ -134,6 +122,25 @@ def _asinh(values: Value) -> Value:
 
 def _softmax(scores: Value, temperature: float) -> Value:
     return ((scores - scores.max(axis=1)) * temperature).apply("Softmax", axis=1)
+
+
+def _ridge_probabilities(ridge: StarRidge, rows: Value) -> Value:
+    return _softmax(_bent(ridge, bit_expansion(ridge, rows)), ridge.temperature_)
+
+
+def _largest_class_score(ridge: StarRidge, rows: Value) -> Value:
+    return _first_largest(_bent(ridge, bit_expansion(ridge, rows)))
+
+
+def _class_of_nearest_codeword(hasher: StarSHL, rows: Value) -> Value:
+    return _speakers(hasher, _nearest_codeword(bit_expansion(hasher, rows), hasher.codewords_))
+
+
+def _decoded(svm: CodewordSVM, rows: Value) -> Value:
+    scores = gaussian_expansion(rows, svm.support_vectors_, svm.scale_, svm.dual_coef_, svm.intercept_)
+    if svm.decoding_ == "hinge":
+        return _first_largest(-_hinge_distances(scores, svm.codewords_))
+    return _nearest_codeword(scores, svm.codewords_)
 
 
 def _first_largest(values: Value) -> Value:
@@ -276,14 +283,15 @@ def _autoencoder(hasher: Any, rows: Value) -> Value:
 def _hybrid(hasher: Any, rows: Value) -> Value:
     numbers = class_numbers(hasher.class_hasher_).positions(hasher.classes_) % (1 << hasher.class_bits_)
     fields = rows.graph.constant(binary_words(numbers, hasher.class_bits_), rows.dtype)
-    own = rows.graph.rows_of(fields, class_index(hasher.class_hasher_, rows))
+    own = rows.graph.rows_of(fields, class_index(hasher, rows))
     if hasher.neighbor_hasher_ is None:
         return own
     return rows.graph.concat([own, bit_scores(hasher.neighbor_hasher_, rows)])
 
 
-# The first entry whose class a hasher is an instance of counts.
-SCORES: dict[type, Callable[[Any, Value], Value]] = {
+# Which function writes which method: the entry of the nearest class that a hasher derives from.
+
+SCORES: Written = {
     StarSHL: bit_expansion,
     StarRidge: posterior_bits,
     HybridHasher: _hybrid,
@@ -305,3 +313,9 @@ SCORES: dict[type, Callable[[Any, Value], Value]] = {
     KMeansHash: _product_quantizers,
     SemanticHashing: _autoencoder,
 }
+CLASSES: Written = {
+    StarRidge: _largest_class_score,
+    StarSHL: _class_of_nearest_codeword,
+    CodewordSVM: _decoded,
+}
+PROBABILITIES: Written = {StarRidge: _ridge_probabilities}

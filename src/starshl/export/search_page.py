@@ -25,11 +25,10 @@ from ..data.features.pictures import PictureFeatures
 from ..data.features.text import Text
 from ..exceptions import CollectionError, NotExpressibleError
 from ..hashers.base import BaseHasher
-from ..hashers.hybrid import HybridHasher
-from ..hashers.prepared import inner_hasher
+from ..index.hybrid import FloatRule
 from .browser_runtime import BrowserRuntime, browser_runtime
-from .onnx_model import model_of, steps_of
-from .scores import estimates_probabilities, predicts
+from .onnx_model import model_of
+from .scores import CLASSES, PROBABILITIES, can_be_written
 
 _BATCH = 5000  # items that are read at a time
 _MAX_PREVIEW_BYTES = 100_000_000  # so that a browser can still open the page and people can send it
@@ -96,19 +95,17 @@ def _model(collection: Collection, picture: Sequence[int] | None) -> tuple[bytes
     """Return the model of a page and what it takes; without a model, why there is none."""
     hasher = collection.hasher
     reader, steps = _embedder_steps(collection)
-    inner = inner_hasher(hasher)
-    outputs = ["codes", *(["label"] if predicts(inner) else [])]
-    outputs += ["probabilities"] if estimates_probabilities(inner) else []
-    first: Any = next(iter([*steps, *steps_of(hasher)]), None)
-    n_features = first.n_features_in_ if steps else getattr(hasher, "n_features_in_", 0)
+    outputs = ["codes", *(["label"] if can_be_written(hasher.class_part, CLASSES) else [])]
+    outputs += ["probabilities"] if can_be_written(hasher.class_part, PROBABILITIES) else []
+    first: Any = next(iter([*steps, *hasher.fitted_steps]), None)
+    n_features = first.n_features_in_ if steps else hasher.row_width or 0
     try:
         model = model_of(hasher, steps, n_features, outputs, "float32")
     except NotExpressibleError as error:
         return None, {"n_features": 0, "picture": None, "why_not": str(error)}
     shape = _picture(collection, first, reader, picture, n_features)
-    classes = [str(label) for label in np.asarray(getattr(inner, "classes_", [])).tolist()]
     about = {"n_features": n_features, "picture": shape, "takes": _takes(first, has_embedder=bool(steps))}
-    about["classes"] = classes
+    about["classes"] = [str(label) for label in hasher.class_labels]
     if isinstance(first, Text):
         about["known_words"] = [str(word) for word in first.words_]
     return model.SerializeToString(), about
@@ -153,23 +150,19 @@ def _white(collection: Collection) -> float:
     """Return the largest value of pixels, from kept vectors or from the rows that the model keeps."""
     if collection.vector_dtype is not None:
         return float(collection.vectors(collection.ids[:1000]).max())
-    kept = getattr(inner_hasher(collection.hasher), "support_samples_", None)
+    kept = collection.hasher.kept_samples
     return 1.0 if kept is None else float(kept.max())
 
 
 def _class_rule(collection: Collection) -> dict[str, int] | None:
-    hasher = inner_hasher(collection.hasher)
-    if not isinstance(hasher, HybridHasher):
+    rule = collection.hasher.class_rule
+    if rule is None:
         return None
-    weight = hasher.class_weight_
-    if hasher.form == "residual" and weight > 0:
+    weight = rule.class_weight
+    if isinstance(rule, FloatRule) and weight > 0:
         # That weight counts standard deviations of distances to vectors, which the page does not hold.
-        weight = round(weight * _spread_of_neighbor_bits(collection, hasher.class_bits_))
-    return {
-        "class_bits": hasher.class_bits_,
-        "class_weight": int(weight),
-        "class_first": int(hasher.class_first),
-    }
+        weight = round(weight * _spread_of_neighbor_bits(collection, rule.class_bits))
+    return {"class_bits": rule.class_bits, "class_weight": int(weight), "class_first": int(rule.class_first)}
 
 
 def _spread_of_neighbor_bits(collection: Collection, class_bits: int) -> float:
@@ -295,12 +288,12 @@ def _page(
     parts = {"codes": items.codes.tobytes(), "items": items.json(), "previews": items.previews}
     if model is not None and runtime is not None:
         parts |= {"model": model, "runtime": runtime.script, "wasm": runtime.wasm}
-    n_items, inner = counted(contents["n_items"], "item"), type(inner_hasher(hasher)).__name__
+    n_items = counted(contents["n_items"], "item")
     footer = f"Made by starshl. The model runs in {runtime.name} (MIT license)." if runtime else "Made by starshl."
     filled = {
         "title": escape(title),
         "css": css,
-        "facts": f"{n_items}, {inner}, {contents['n_bits']} bits. This page needs no network.",
+        "facts": f"{n_items}, {hasher.method_name}, {contents['n_bits']} bits. This page needs no network.",
         "footer": escape(footer),
         "manifest": json.dumps(dict(contents)).replace("<", "\\u003c"),
         "parts": "\n".join(_embedded(name, content) for name, content in parts.items() if content),

@@ -8,11 +8,11 @@ from .._common.lazy import on_first_use
 
 if TYPE_CHECKING:
     from .._common.validation import check_integer, check_rows
-    from .base import BaseHasher, LinearHasher, all_or_nothing
+    from .base import CAPABILITIES, BaseHasher, FitSummary, LinearHasher, all_or_nothing
     from .card import card_markdown, measure, model_card
     from .catalog import Configuration, configurations, get_class, load
     from .facts import Facts, Variant
-    from .fitting import codes_of_training_rows, encode_blocks, fit_lengths
+    from .fitting import encode_blocks, fit_lengths
     from .hybrid import HybridHasher
     from .prepared import PreparedHasher, picture_hasher
     from .star.bound import GeneralizationBound
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from .supervision import Pairs, pairs_from_labels, triplets_from_labels
 
 __all__ = [
+    "CAPABILITIES",
     "BaseHasher",
     "Configuration",
     "Facts",
+    "FitSummary",
     "GeneralizationBound",
     "HybridHasher",
     "LinearHasher",
@@ -36,7 +38,6 @@ __all__ = [
     "card_markdown",
     "check_integer",
     "check_rows",
-    "codes_of_training_rows",
     "configurations",
     "encode_blocks",
     "fit_lengths",
@@ -53,10 +54,10 @@ __getattr__, __dir__ = on_first_use(
     __name__,
     {
         "._common.validation": ["check_integer", "check_rows"],
-        "base": ["BaseHasher", "LinearHasher", "all_or_nothing"],
+        "base": ["CAPABILITIES", "BaseHasher", "FitSummary", "LinearHasher", "all_or_nothing"],
         "catalog": ["Configuration", "configurations", "get_class", "load"],
         "facts": ["Facts", "Variant"],
-        "fitting": ["codes_of_training_rows", "encode_blocks", "fit_lengths"],
+        "fitting": ["encode_blocks", "fit_lengths"],
         "hybrid": ["HybridHasher"],
         "card": ["card_markdown", "measure", "model_card"],
         "prepared": ["PreparedHasher", "picture_hasher"],

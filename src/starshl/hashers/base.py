@@ -1,36 +1,112 @@
-"""BaseHasher: the contract that every hashing method in this package keeps, from StarSHL to its competitors."""
+"""BaseHasher: the contract that every hashing method in this package keeps, from StarSHL to its competitors.
+
+What every hasher can answer has a default here. What only some can do is declared in ``supports``, and nothing else
+finds out what a hasher can do: callers ask ``supports``, and :func:`starshl.testing.check_hasher` checks it.
+"""
 
 from __future__ import annotations
 
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, cast
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.bundle import pack_values, unpack_values, write_bundle
-from .._common.labels import LabelsLike, parsed_if_labels
+from .._common.labels import Label, LabelsLike, parsed_if_labels
 from .._common.threads import using_threads
 from .._common.validation import SamplesLike, check_n_jobs, check_rows
-from ..codes.binary import BinaryCodes, make_space_id
+from ..codes.binary import BinaryCodes, Metric, make_space_id
 from ..codes.codebook import Codebook
-from ..exceptions import BundleFormatError
+from ..exceptions import BundleFormatError, MissingCapabilityError
+from ..index.choice import make_index
+from ..index.hybrid import ClassRule
+from ..index.memory import MemoryIndex
+from ..index.residual import VectorQueries
 from ..learning.linalg import project
 from .facts import Facts, Variant
 from .fit_record import describe_fit, outermost_fit
 
+if TYPE_CHECKING:
+    from .star.contributions import Contributions
+    from .supervision import TrainingRows
+
+Capability = Literal[
+    "predict",
+    "predict_proba",
+    "class_scores",
+    "codeword_distances",
+    "score",
+    "novelty",
+    "relabel",
+    "with_bits",
+    "compress",
+    "contributions",
+    "training_rows",
+]
+#: The methods that only some hashers have: what one without it is like, and what to do then.
+CAPABILITIES: Mapping[Capability, tuple[str, str]] = MappingProxyType(
+    {
+        "predict": ("learns codes, not classes", "Use a hasher that predicts, such as StarRidge."),
+        "predict_proba": ("predicts classes without probabilities", "Leave them out, or use a StarRidge."),
+        "class_scores": ("does not score classes", "Use a StarRidge."),
+        "codeword_distances": ("compares no rows with codewords", "Use a StarRidge or a StarSHL."),
+        "score": ("has no score of its own", "Measure its codes with starshl.evaluation."),
+        "novelty": (
+            "cannot tell whether a row is like its training rows",
+            "StarRidge, StarSHL and HybridHasher can: use one of them.",
+        ),
+        "relabel": ("makes codes that no label changes", "Use a StarRidge, StarSHL or HybridHasher fitted to labels."),
+        "with_bits": ("needs a fit for every length", "Fit it with the other length."),
+        "compress": ("keeps no training rows to encode with, so nothing can be compressed", "Use it as it is."),
+        "contributions": ("has no kernels whose parts of a score can be told", "Use a StarRidge or a StarSHL."),
+        "training_rows": ("does not keep all rows of its fit", "Use a StarRidge."),
+    }
+)
+
 # A sealed file may announce any number of features. Beyond this, an array of the file has to be as large.
 _MAX_UNBACKED_FEATURES = 2**24
 # Not an attribute of the hasher: hashing rows must leave the hasher as it was.
-_SPACE_IDS: WeakKeyDictionary[BaseHasher, tuple[dict[str, Any], str]] = WeakKeyDictionary()
+_SPACE_IDS: WeakKeyDictionary[BaseHasher, tuple[dict[str, Any], str | None]] = WeakKeyDictionary()
 Fit = TypeVar("Fit", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FitSummary:
+    """What a fit found besides the hash functions; None or empty where a method has nothing to say.
+
+    Attributes
+    ----------
+    choice : what the fit chose and why, in one line
+    n_iter : number of sweeps
+    objective : array of shape (n,), the objective from sweep to sweep
+    n_labeled : how many labels the fit has read, if it took a sample of them
+    transduction : label of every training row
+    kernels : pairs of a kernel and its share in the kernel weights
+    views : the share of each view in the kernel weights, by its name
+    agreement : share of code bits that a compression did not change
+    figures : further facts as pages show them, by their names
+    """
+
+    choice: str | None = None
+    n_iter: int | None = None
+    objective: np.ndarray | None = None
+    n_labeled: int | None = None
+    transduction: np.ndarray | None = None
+    kernels: Sequence[tuple[Any, float]] = ()
+    views: Mapping[str, float] = field(default_factory=dict)
+    agreement: float | None = None
+    figures: Mapping[str, str] = field(default_factory=dict)
 
 
 def all_or_nothing(fit: Fit) -> Fit:
@@ -53,7 +129,7 @@ def all_or_nothing(fit: Fit) -> Fit:
         labels = parsed_if_labels(y)
         with outermost_fit() as is_outermost, using_threads(check_n_jobs(self.n_jobs)):
             fit(learner, X, labels, *args, **kwargs)
-        if not hasattr(learner, "n_bits_"):
+        if "n_bits_" not in vars(learner):
             learner.n_bits_ = int(learner.n_bits)
         if is_outermost:
             holds_kernels = get_tags(learner).input_tags.pairwise
@@ -67,11 +143,26 @@ def all_or_nothing(fit: Fit) -> Fit:
     return cast(Fit, fit_completely)
 
 
+def supported(capability: Capability) -> Callable[[BaseHasher], bool]:
+    """Return the check that makes a method an attribute of the hashers that support it, for ``available_if``."""
+
+    def check(hasher: BaseHasher) -> bool:
+        hasher.require(capability)
+        return True
+
+    return check
+
+
 class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
     """A hasher writes ``fit`` and ``_scores``; codes and model files follow from them.
 
     ``fit`` is decorated with :func:`all_or_nothing`. Learned attributes (names ending in ``_``) are arrays, numbers,
     strings or lists of them, so that ``save`` can write each one without executing or pickling anything.
+
+    Everything else here has a default. A method that knows better codes for items overrides ``encode_database``. One
+    that can do more writes the methods and declares them: ``supports = frozenset({"predict"})``. The names of learned
+    attributes that others understand are ``classes_``, ``codewords_`` and ``codebook_`` (of classes), ``choice_``,
+    ``n_iter_``, ``objective_history_``, ``n_labeled_`` and ``transduction_`` (see :attr:`fit_summary`).
 
     Attributes
     ----------
@@ -79,6 +170,8 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Declared by each class: where the method comes from and what it needs, in its default setting.
     variants : tuple of Variant
         Settings that papers list as separate methods.
+    presets : dict
+        Settings under a name, such as "paper".
     n_bits_ : int
         Length of the codes; learned by ``fit``.
     codebook_ : Codebook
@@ -90,10 +183,12 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     facts: ClassVar[Facts]
     variants: ClassVar[tuple[Variant, ...]] = ()
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = MappingProxyType({})
 
     n_bits: int
     n_jobs: int | None
     n_bits_: int
+    classes_: np.ndarray
     codebook_: Codebook
     fit_record_: dict[str, Any]
     n_features_in_: int
@@ -103,6 +198,112 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     if TYPE_CHECKING:
         # Every class has its own parameters; this lets a class that was found by its name be called with them.
         def __init__(self, *args: Any, **params: Any) -> None: ...
+
+        # Only of hashers that declare them in ``supports``.
+        def predict(self, X: SamplesLike, *args: Any, **params: Any) -> np.ndarray: ...
+        def predict_proba(self, X: SamplesLike) -> np.ndarray: ...
+        def class_scores(self, X: SamplesLike) -> np.ndarray: ...
+        def codeword_distances(self, X: SamplesLike, metric: Literal["hamming", "hinge"] = "hamming") -> np.ndarray: ...
+        def score(self, X: SamplesLike, y: LabelsLike = None) -> float: ...
+        def novelty(self, X: SamplesLike) -> np.ndarray: ...
+        def relabel(self, codes: BinaryCodes, y: LabelsLike) -> BinaryCodes: ...
+        def with_bits(self, n_bits: int, *args: Any, **params: Any) -> Self: ...
+        def compress(
+            self, n_support: int | None = None, X: SamplesLike | None = None, *args: Any, **params: Any
+        ) -> Self: ...
+        def contributions(self, X: SamplesLike) -> Contributions: ...
+        def training_rows(self) -> TrainingRows: ...
+
+    # What a hasher can do, and what it is made of.
+
+    @property
+    def supports(self) -> frozenset[Capability]:
+        """The methods of :data:`CAPABILITIES` that this hasher has; some depend on its fit."""
+        return frozenset()
+
+    def require(self, *capabilities: Capability, parameter: str | None = None) -> None:
+        """Raise a :class:`~starshl.exceptions.MissingCapabilityError` unless this hasher supports all of these.
+
+        Give the name of the parameter if it was passed as one.
+        """
+        for capability in capabilities:
+            if capability not in self.supports:
+                raise self._lacking(capability, parameter)
+
+    def _lacking(self, capability: Capability, parameter: str | None) -> MissingCapabilityError:
+        lacks, advice = CAPABILITIES[capability]
+        arrived = f"This {{method}} {lacks}" if parameter is None else f"{{parameter}} is {{method}}, which {lacks}"
+        return MissingCapabilityError(
+            arrived, "", advice, parameter=parameter, method=self.method_name, capability=capability
+        )
+
+    @property
+    def current_facts(self) -> Facts:
+        """The facts of this hasher's own setting: those of the variant it is set to, or of the class."""
+        params = self.get_params(deep=False)
+        for variant in self.variants:
+            if all(_is_same(params[name], value) for name, value in variant.params.items()):
+                return variant.facts(self.facts)
+        return self.facts
+
+    def at_length(self, n_bits: int) -> Self:
+        """Return a copy that is not fitted and makes codes of another length."""
+        return clone(self).set_params(n_bits=n_bits)
+
+    @property
+    def inner(self) -> BaseHasher:
+        """The hasher behind all preprocessing: this one, unless it prepares rows for another."""
+        return self
+
+    @property
+    def method_name(self) -> str:
+        """The name of the method, whatever prepares its rows."""
+        return type(self.inner).__name__
+
+    @property
+    def fitted_steps(self) -> tuple[Any, ...]:
+        """The steps that prepare rows, the first one first."""
+        return ()
+
+    def prepare(self, X: SamplesLike) -> Any:
+        """Return rows as the steps of this hasher leave them."""
+        return X
+
+    def with_hasher(self, hasher: BaseHasher) -> BaseHasher:
+        """Return another fitted hasher behind the same fitted steps."""
+        return hasher
+
+    # What rows it takes. Of a row of a table, which holds more than numbers, a collection keeps what the steps make.
+
+    @property
+    def row_width(self) -> int | None:
+        """The number of columns of the rows of the fit, None if its samples had none."""
+        return vars(self).get("n_features_in_")
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the columns of the fit, none if they had none."""
+        return tuple(map(str, vars(self).get("feature_names_in_", ())))
+
+    @property
+    def takes_cells(self) -> bool:
+        """Whether rows hold text and numbers, which the steps of this hasher turn into vectors."""
+        return False
+
+    @property
+    def vector_width(self) -> int | None:
+        """How many numbers a collection keeps of a row, None if samples have no columns."""
+        return self.row_width
+
+    def without_steps(self) -> BaseHasher:
+        """Return a hasher that makes the same codes of kept vectors."""
+        return self
+
+    def for_rows(self, X: SamplesLike) -> BaseHasher:
+        """Return the hasher that takes X: one without steps if X are kept vectors of a hasher that takes cells."""
+        return self
+
+    # Codes.
 
     @abstractmethod
     def fit(self, X: SamplesLike, y: LabelsLike = None) -> Self:
@@ -139,7 +340,16 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def as_codes(self, packed: np.ndarray) -> BinaryCodes:
         """Return packed bytes that this hasher once made, read from a file for example, as codes of its space."""
-        return BinaryCodes(packed, self.n_bits_, getattr(self, "space_id_", None))
+        return BinaryCodes(packed, self.n_bits_, self.space_id_, self.code_metric)
+
+    @property
+    def code_metric(self) -> Metric:
+        """How codes are compared, as in :class:`starshl.BinaryCodes`."""
+        return "hamming"
+
+    def encode_queries(self, X: SamplesLike) -> BinaryCodes | VectorQueries:
+        """Return queries for the index of :meth:`make_index`: codes, unless it compares them with something else."""
+        return self.encode(X)
 
     def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
         """Return the codes of items that queries are compared with, as packed bytes.
@@ -156,46 +366,135 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return self.encode(X)
 
     @property
-    def space_id_(self) -> str:
+    def training_codes_(self) -> BinaryCodes | None:
+        """The codes of the rows of the fit as items, None if the fit keeps none."""
+        return None
+
+    def encode_training(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
+        """Return the codes of the rows of the fit as items, given these rows and their labels.
+
+        A hasher has seen these rows, so its scores of them are too sure. One that knows better keeps codes for them in
+        ``training_codes_``: codewords of labels, and leave-one-out codes of unlabeled rows.
+        """
+        kept = self.training_codes_
+        # A large fit may keep the codes of some rows only.
+        return self.encode_database(X, y) if kept is None or len(kept) != np.shape(cast(Any, X))[0] else kept
+
+    def make_index(self, codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int | None = None) -> MemoryIndex:
+        """Return an index of these codes that compares them as this hasher does; see :func:`starshl.make_index`."""
+        return make_index(codes, ids, n_jobs=n_jobs)
+
+    @property
+    def class_rule(self) -> ClassRule | None:
+        """What another class adds to the distance of two codes, None if they are compared without regard to classes."""
+        return None
+
+    @property
+    def space_id_(self) -> str | None:
         """The identity of the space of the codes: that of the codebook, or a digest of what this hasher has learned.
 
         Codes of equal identity can be searched together, whichever hasher made them. If your own hasher has learned
-        something that a model file cannot hold, it has no identity, and its codes are of unknown space.
+        something that a model file cannot hold, this is None, and its codes are of unknown space.
         """
         check_is_fitted(self)
         state = self._learned_state()
-        known, space_id = _SPACE_IDS.get(self, ({}, ""))
+        known, space_id = _SPACE_IDS.get(self, ({}, None))
         if known.keys() != state.keys() or any(known[name] is not value for name, value in state.items()):
             space_id = self._make_space_id()
             _SPACE_IDS[self] = (state, space_id)
         return space_id
 
-    def _make_space_id(self) -> str:
-        codebook = getattr(self, "codebook_", None)
-        if codebook is not None:
-            return codebook.space_id
+    def _make_space_id(self) -> str | None:
+        if self.class_codebook is not None:
+            return self.class_codebook.space_id
         # Names of columns change no code.
         learned = {name: value for name, value in self._packable_state().items() if name != "feature_names_in_"}
         try:
             plain, arrays = pack_values(learned)
-        except TypeError as error:
-            raise AttributeError(f"This {type(self).__name__} has no space_id_: {error}") from error
+        except TypeError:  # a value that no file holds
+            return None
         return make_space_id([type(self).__name__, plain], arrays)
 
+    # Classes.
+
     @property
-    def current_facts(self) -> Facts:
-        """The facts of this hasher's own setting: those of the variant it is set to, or of the class."""
-        params = self.get_params(deep=False)
-        for variant in self.variants:
-            if all(_is_same(params[name], value) for name, value in variant.params.items()):
-                return variant.facts(self.facts)
-        return self.facts
+    def class_part(self) -> BaseHasher:
+        """The hasher that decides the class of a row: a part of this one, or the hasher behind the preprocessing."""
+        return self
+
+    @property
+    def class_labels(self) -> list[Label]:
+        """The labels of the classes in the order of ``classes_``; none if the method learns no classes."""
+        return np.asarray(vars(self).get("classes_", ())).tolist()
+
+    @property
+    def class_words(self) -> np.ndarray | None:
+        """The signs that stand for each class in the first bits of a code, (n_classes, n_bits or fewer), if any do."""
+        return vars(self).get("codewords_") if self.class_labels else None
+
+    @property
+    def class_codebook(self) -> Codebook | None:
+        """The codebook whose words the codes are, if they are words of classes."""
+        return vars(self).get("codebook_")
+
+    @property
+    def holds_clusters(self) -> bool:
+        """Whether the classes are clusters that a fit without labels has found."""
+        return False
+
+    def predict_training(self, X: SamplesLike) -> np.ndarray:
+        """Return the class of the rows of the fit, predicted for each of them without itself if the method can."""
+        return self.predict(X)
+
+    # Fits.
+
+    @property
+    def fit_record(self) -> Mapping[str, Any]:
+        """What ``fit`` was given, nothing if that was not recorded."""
+        return vars(self).get("fit_record_", {})
+
+    @property
+    def fit_summary(self) -> FitSummary:
+        """What the fit found besides the hash functions."""
+        learned = vars(self)
+        n_iter = learned.get("n_iter_")
+        return FitSummary(
+            choice=learned.get("choice_"),
+            n_iter=n_iter,
+            objective=learned.get("objective_history_"),
+            n_labeled=learned.get("n_labeled_"),
+            transduction=learned.get("transduction_"),
+            figures={} if n_iter is None else {"sweeps": f"{n_iter:.4g}"},
+        )
+
+    def leave_one_out(self, *, precision: bool = True) -> dict[str, Any] | None:
+        """Return what the fit itself says about unseen rows, for the card of the model, None if it says nothing.
+
+        ``precision`` asks for the precision of searches, too.
+        """
+        return None
+
+    @property
+    def hyperplanes(self) -> np.ndarray | None:
+        """The directions whose signs the bits are, (n_bits, n_features), if they are signs of projections."""
+        return None
+
+    @property
+    def kept_samples(self) -> Any:
+        """The training samples that codes are computed with, None if there are none."""
+        return vars(self).get("support_samples_")
+
+    def fit_tasks(self, n_rows: int, y: LabelsLike) -> Literal["blocks", "bits"] | None:
+        """Return what a fit of so many rows hands to an engine: blocks of rows, bits, or None if it is one task."""
+        return None
+
+    # Model files.
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted hasher to one file; :func:`starshl.load` reads it back."""
         check_is_fitted(self)
         header, arrays = self._pack()
-        record = {"fit_record": self.fit_record_} if hasattr(self, "fit_record_") else {}
+        record = {"fit_record": self.fit_record} if self.fit_record else {}
         write_bundle(path, {"method": type(self).__name__, **header, **record}, arrays)
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -255,7 +554,7 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 raise BundleFormatError.damaged(f"it sets {name} to {size!r}, and its arrays allow 1 to {largest}")
 
     def _check_restored_codebook(self) -> None:
-        codebook = getattr(self, "codebook_", None)
+        codebook = self.class_codebook
         if codebook is None:
             return
         state = self._learned_state()
@@ -303,7 +602,7 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return self.n_bits_
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "n_bits_")
+        return "n_bits_" in vars(self)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -324,6 +623,11 @@ class LinearHasher(BaseHasher):
 
     components_: np.ndarray
     intercept_: np.ndarray
+
+    @property
+    def hyperplanes(self) -> np.ndarray:
+        """The directions whose signs the bits are, after intercepts."""
+        return self.components_
 
     def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return ``X @ components_.T + intercept_``."""

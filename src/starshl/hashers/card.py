@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.labels import LabelsLike, check_labels
 from .._common.validation import SamplesLike
-from ..index.choice import make_index
 from .base import BaseHasher
 from .columns import columns_sentence, describe_columns
 from .fit_record import data_digest
-from .hybrid import HybridHasher
-from .prepared import inner_hasher
-from .star.posterior import bit_scores, precision_among
-from .star.star_ridge import StarRidge
 
 _N_NEAREST = 10  # precision at 10, as in the docs
-_N_QUERIES, _N_ITEMS = 500, 2000  # training rows of which precision is measured
 _MOST_SHOWN = 30  # classes of which a card shows the counts
 _UNEVEN = 5  # times as many rows in the largest class as in the smallest: a card then says so
 _AS_RUN = ("n_jobs", "verbose")  # how a fit was run, which does not change the model
@@ -53,15 +47,16 @@ def model_card(hasher: BaseHasher) -> dict[str, Any]:
     True
     """
     check_is_fitted(hasher)
-    record = dict(getattr(hasher, "fit_record_", {}))
+    record = dict(hasher.fit_record)
     versions, measured = record.pop("versions", {}), list(record.pop("measured", []))
     missing = record.pop("missing_cells", {})
-    inner: Any = inner_hasher(hasher)
+    inner = hasher.inner
+    estimate = inner.leave_one_out()
     return {
         "model": _describe_model(hasher, inner),
         "data": record,
         "columns": describe_columns(hasher, missing),
-        "measured": _leave_one_out(inner) + measured,
+        "measured": ([] if estimate is None else [estimate]) + measured,
         "versions": versions,
         "intended_use": _intended_use(hasher, inner, record),
         "limits": _limits(inner, record),
@@ -97,19 +92,18 @@ def measure(hasher: BaseHasher, X: SamplesLike, y: LabelsLike) -> dict[str, Any]
         )
     # Slices, because these select rows of a list, an array and a table alike.
     (items, item_index), (queries, query_index) = ((rows[start::2], labels.index[start::2]) for start in (0, 1))
-    encode: Any = getattr(hasher, "encode_queries", hasher.encode)
-    index = make_index(hasher.encode_database(items), hasher=hasher)
-    _, found = index.search(encode(queries), k=_N_NEAREST)
+    index = hasher.make_index(hasher.encode_database(items))
+    _, found = index.search(cast(Any, hasher.encode_queries(queries)), k=_N_NEAREST)
     hits = item_index[found] == query_index[:, None]
     result: dict[str, Any] = {
         "how": f"held-out rows: {len(query_index):,} queries among {len(item_index):,} items without labels",
         "rows_sha256": data_digest(X),
         "precision_at_10": round(float(hits.mean()), 4),
     }
-    if hasattr(hasher, "predict"):
+    if "predict" in hasher.supports:
         predicted = np.asarray(hasher.predict(queries))
         result["accuracy"] = round(float(np.mean(predicted == labels.classes[query_index])), 4)
-    record = getattr(hasher, "fit_record_", {"versions": {}})
+    record = hasher.fit_record or {"versions": {}}
     others = [each for each in record.get("measured", []) if each.get("rows_sha256") != result["rows_sha256"]]
     hasher.fit_record_ = {**record, "measured": [*others, result]}
     return result
@@ -135,17 +129,17 @@ def card_markdown(card: Mapping[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _describe_model(hasher: BaseHasher, inner: Any) -> dict[str, Any]:
+def _describe_model(hasher: BaseHasher, inner: BaseHasher) -> dict[str, Any]:
     facts, settings = inner.current_facts, inner.get_params(deep=False)
     return {
-        "method": type(inner).__name__,
+        "method": hasher.method_name,
         "paper": facts.paper,
         "year": facts.year,
         "n_bits": hasher.n_bits_,
-        "space_id": getattr(hasher, "space_id_", None),
-        "steps": [type(step).__name__ for step in getattr(hasher, "steps_", [])],
+        "space_id": hasher.space_id_,
+        "steps": [type(step).__name__ for step in hasher.fitted_steps],
         "settings": {name: _plain(value) for name, value in settings.items() if name not in _AS_RUN},
-        "choice": getattr(inner, "choice_", None),
+        "choice": inner.fit_summary.choice,
     }
 
 
@@ -164,45 +158,25 @@ def _plain(value: Any) -> Any:
     return str(value) if isinstance(value, slice) else getattr(value, "__name__", type(value).__name__)
 
 
-def _leave_one_out(inner: Any) -> list[dict[str, Any]]:
-    """Return what the leave-one-out scores of a StarRidge, which a model file holds, say about unseen rows."""
-    ridge = inner.class_hasher_ if isinstance(inner, HybridHasher) else inner
-    if not isinstance(ridge, StarRidge) or not ridge.labeled_.any():
-        return []
-    rows = np.flatnonzero(ridge.labeled_)
-    scores, classes = ridge._bend(ridge.training_scores_[rows]), ridge.assignments_[rows]
-    result: dict[str, Any] = {
-        "how": f"leave-one-out: {len(rows):,} labeled training rows, each scored without itself",
-        "accuracy": round(float(np.mean(scores.argmax(axis=1) == classes)), 4),
-    }
-    if ridge is inner and ridge.head_ == "posterior" and len(rows) > _N_NEAREST:
-        few = np.random.RandomState(0).permutation(len(rows))[:_N_ITEMS]
-        few_scores, shares = scores[few], np.eye(len(ridge.codewords_))[classes[few]]
-        asked = bit_scores(few_scores[:_N_QUERIES], ridge.codewords_, ridge.query_temperature_) >= 0
-        stored = bit_scores(few_scores, ridge.codewords_, ridge.database_temperature_) >= 0
-        result["precision_at_10"] = round(precision_among(asked, stored, shares), 4)
-        result["how"] += f"; precision of {len(asked):,} of them among {len(few):,} as items without labels"
-    return [result]
-
-
-def _intended_use(hasher: BaseHasher, inner: Any, record: Mapping[str, Any]) -> str:
+def _intended_use(hasher: BaseHasher, inner: BaseHasher, record: Mapping[str, Any]) -> str:
     n_columns = record.get("columns")
     samples = f"samples ({inner.current_facts.samples})" if n_columns is None else f"rows of {n_columns:,} columns"
-    what = "by class and neighbors" if isinstance(inner, HybridHasher) else "by Hamming distance"
+    what = "by Hamming distance" if inner.class_rule is None else "by class and neighbors"
     return (
         f"Turns {samples} into codes of {hasher.n_bits_} bits, for exact search {what} among items that this model has "
         "encoded, or another one of the same space."
     )
 
 
-def _limits(inner: Any, record: Mapping[str, Any]) -> list[str]:
+def _limits(inner: BaseHasher, record: Mapping[str, Any]) -> list[str]:
+    summary = inner.fit_summary
     limits = ["Rows that are unlike the training rows get codes, too; you get no warning unless you ask for one."]
-    if hasattr(inner, "novelty"):
+    if "novelty" in inner.supports:
         limits[0] = (
             "Rows of classes that the fit has not seen get the code of a known class; `novelty` and `predict(X, "
             "reject=0.05)` point them out."
         )
-    if hasattr(inner, "agreement_"):
+    if summary.agreement is not None:
         limits.append("Compressed: the codes differ a little from those of the model it was made from.")
     counts = list(record.get("label_counts", {}).values())
     if counts and max(counts) > _UNEVEN * min(counts):
@@ -210,7 +184,7 @@ def _limits(inner: Any, record: Mapping[str, Any]) -> list[str]:
             f"Classes are uneven: the largest has {max(counts):,} labeled rows, the smallest {min(counts):,}."
         )
     if record.get("labeled") and record["labeled"] < record["rows"]:
-        were_left_out = "left out" in (getattr(inner, "choice_", None) or "")
+        were_left_out = "left out" in (summary.choice or "")
         others = ", and the others were left out of the fit" if were_left_out else ""
         limits.append(f"{record['labeled']:,} of {record['rows']:,} rows had a label{others}.")
     limits.append("Figures apply to rows like those they were measured on; they say nothing about fairness or harm.")

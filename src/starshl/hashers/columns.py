@@ -12,7 +12,6 @@ from .._common.words import counted
 from ..data.features.table import TableFeatures
 from ..data.tables.columns import Columns
 from .base import BaseHasher
-from .prepared import PreparedHasher
 
 _MOST_NAMED = 8  # columns of a role that a sentence names
 
@@ -25,24 +24,18 @@ def columns_for(hasher: BaseHasher, columns: Columns | None = None) -> Columns:
     """
     columns = columns or Columns()
     tags = get_tags(hasher).input_tags
-    names, numbers = feature_names(hasher), number_columns(hasher)
-    had_commas = getattr(hasher, "fit_record_", {}).get("decimal") == ","
-    is_table = names is not None and numbers is not None
+    names = hasher.feature_names
+    numbers = number_columns(hasher) if names else None
+    had_commas = hasher.fit_record.get("decimal") == ","
     return replace(
         columns,
-        features=names,
+        features=names or None,
         raw=tags.string and tags.two_d_array,
         # Gaps that nothing fills are refused by the hasher, too, but it does not know the file.
-        allow_missing=fills_gaps(hasher) if is_table else tags.allow_nan,
-        numbers=tuple(names[place] for place in numbers) if names is not None and numbers is not None else None,
+        allow_missing=tags.allow_nan if numbers is None else fills_gaps(hasher),
+        numbers=None if numbers is None else tuple(names[place] for place in numbers),
         decimal=columns.decimal or ("," if had_commas else None),
     )
-
-
-def feature_names(hasher: BaseHasher) -> tuple[str, ...] | None:
-    """Return the names of the columns that a hasher was fitted on, None if they had none."""
-    names = getattr(hasher, "feature_names_in_", None)
-    return None if names is None else tuple(names)
 
 
 def number_columns(hasher: BaseHasher) -> list[int] | None:
@@ -54,7 +47,7 @@ def number_columns(hasher: BaseHasher) -> list[int] | None:
 def fills_gaps(hasher: BaseHasher) -> bool:
     """Return whether a hasher that was fitted on the cells of a table takes missing numbers."""
     step = _table_step(hasher)
-    return step is not None and (step.impute or len(_steps(hasher)) > 1)
+    return step is not None and (step.impute or len(hasher.fitted_steps) > 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +92,7 @@ def column_roles(hasher: BaseHasher) -> list[ColumnRole]:
     >>> print(*column_roles(hasher), sep="; ")
     size; color: 2 values
     """
-    names = feature_names(hasher) or range(hasher.n_features_in_)
+    names = hasher.feature_names or range(hasher.n_features_in_)
     roles = [ColumnRole(str(name), "number") for name in names]
     step = _table_step(hasher)
     if step is None:
@@ -120,7 +113,7 @@ def describe_columns(hasher: BaseHasher, missing: Mapping[str, int]) -> list[dic
 
     ``missing`` is how many cells of a column were missing in the fit, of those columns in which any were.
     """
-    if feature_names(hasher) is None:
+    if not hasher.feature_names:
         return []
     return [replace(each, missing=missing.get(each.column)).as_dict() for each in column_roles(hasher)]
 
@@ -139,9 +132,5 @@ def columns_sentence(described: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _table_step(hasher: BaseHasher) -> TableFeatures | None:
-    first = next(iter(_steps(hasher)), None)
+    first = next(iter(hasher.fitted_steps), None)
     return first if isinstance(first, TableFeatures) else None
-
-
-def _steps(hasher: BaseHasher) -> Sequence[Any]:
-    return hasher.steps_ if isinstance(hasher, PreparedHasher) else ()

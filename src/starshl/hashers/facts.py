@@ -29,6 +29,7 @@ class Facts:
     bits_multiple_of : n_bits must be a multiple of this
     note : what a table adds to the name, for example that a method is a reconstruction
     sparse : ``fit`` takes sparse rows
+    reads_blocks : ``fit`` takes rows that stay in a file, and reads them block by block
     full_length : made for one bit per feature: shorter codes only keep the leading features or coordinates, so tables
         of one code length show the method apart
     """
@@ -42,6 +43,7 @@ class Facts:
     bits_multiple_of: int = 1
     note: str = ""
     sparse: bool = False
+    reads_blocks: bool = False
     full_length: bool = False
 
     @property

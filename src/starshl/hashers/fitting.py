@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 
 from .._common.labels import LabelsLike, check_labels
 from .._common.validation import SamplesLike
 from ..codes.binary import BinaryCodes
 from ..data.tables.row_source import RowSource
 from .base import BaseHasher
-from .prepared import inner_hasher
 
 BLOCK_ROWS = 8192  # a multiple of the tiles of all hashers, so that blocks change no byte of the codes
-
-
-def at_length(hasher: BaseHasher, n_bits: int) -> BaseHasher:
-    """Return a copy that is not fitted and makes codes of this length."""
-    name = "hasher__n_bits" if "hasher__n_bits" in hasher.get_params() else "n_bits"
-    copy: BaseHasher = clone(hasher)
-    return copy.set_params(**{name: n_bits})
 
 
 def fit_lengths(
@@ -37,8 +27,7 @@ def fit_lengths(
     first = fit(hasher, X, y)
     yield first
     for n_bits in lengths[1:]:
-        other = getattr(first, "with_bits", None)
-        yield fit(at_length(first, n_bits), X, y) if other is None else other(n_bits)
+        yield first.with_bits(n_bits) if "with_bits" in first.supports else fit(first.at_length(n_bits), X, y)
 
 
 def name_features(fitted: BaseHasher, names: Sequence[str] | None) -> None:
@@ -52,20 +41,8 @@ def name_features(fitted: BaseHasher, names: Sequence[str] | None) -> None:
 
 def forget_how_it_ran(fitted: BaseHasher) -> None:
     """Reset the settings of a fit that are not part of the model, so that its file is the same for any of them."""
-    learner = inner_hasher(fitted)
-    settings = {"verbose": 0, "n_jobs": None}
-    learner.set_params(**{name: value for name, value in settings.items() if name in learner.get_params()})
-
-
-def codes_of_training_rows(fitted: Any, X: SamplesLike, y: LabelsLike) -> BinaryCodes:
-    """Return the codes of the rows that a hasher was fitted on.
-
-    A hasher has seen these rows, so its scores of them are too sure. One that knows better keeps codes for them in
-    ``training_codes_``: codewords of labels, and leave-one-out codes of unlabeled rows.
-    """
-    kept = getattr(fitted, "training_codes_", None)
-    # A large fit may keep the codes of some rows only.
-    return fitted.encode_database(X, y) if kept is None or len(kept) != np.shape(X)[0] else kept
+    settings, known = {"verbose": 0, "n_jobs": None}, fitted.inner.get_params()
+    fitted.inner.set_params(**{name: value for name, value in settings.items() if name in known})
 
 
 def encode_blocks(
@@ -99,8 +76,8 @@ def encode_blocks(
 
 
 def codes_of_vectors(fitted: BaseHasher, X: ArrayLike, y: LabelsLike) -> BinaryCodes:
-    """Return the codes that the items have without their labels; unlabeled ones keep those of the fit."""
+    """Return the codes that the rows of a fit have without their labels; unlabeled ones keep those of the fit."""
     alone = fitted.encode_database(X)
     labeled = check_labels(y, len(alone)).labeled
-    packed = np.where(labeled[:, None], alone.packed, codes_of_training_rows(fitted, X, y).packed)
+    packed = np.where(labeled[:, None], alone.packed, fitted.encode_training(X, y).packed)
     return fitted.as_codes(packed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, Self, TypeAlias, get_args
 
@@ -14,31 +14,33 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from .._common.bundle import pack_values, unpack_values
-from .._common.labels import LabelsLike, check_labels
+from .._common.labels import Label, LabelsLike, check_labels
 from .._common.validation import Rows, SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
 from .._common.warn import warn_caller
-from ..codes.binary import BinaryCodes, make_space_id
+from ..codes.binary import BinaryCodes, Metric, make_space_id
 from ..codes.codebook import Codebook
 from ..codes.codewords import binary_words
 from ..exceptions import BundleFormatError, InputError, InputWarning
-from ..index.hybrid import MAX_CLASS_BITS, HybridIndex
+from ..index.hybrid import MAX_CLASS_BITS, ClassRule, FloatRule, HammingRule, HybridIndex
 from ..index.residual import Reconstruction, ResidualIndex, VectorQueries
 from ..learning.graphs.clusters import n_coherent_clusters, suggest_n_clusters
 from ..learning.graphs.neighbor_graph import NeighborGraph
-from .base import BaseHasher, all_or_nothing
+from .base import BaseHasher, Capability, FitSummary, all_or_nothing, supported
 from .baselines.itq import ITQ
 from .catalog import pack_inner, unpack_inner
 from .facts import Facts
 from .hybrid_tuning import (
-    TrainingRows,
     best_hamming_weight,
     best_residual_weight,
     components_of,
     fit_reconstruction,
     places_of,
     spread_of_distances,
+    training_rows_of,
 )
+from .star.contributions import Contributions
 from .star.star_ridge import StarRidge
+from .supervision import TrainingRows
 
 HybridForm: TypeAlias = Literal["hamming", "residual"]
 
@@ -74,12 +76,12 @@ def n_class_bits(n_classes: int, n_bits: int) -> int:
     return min(needed, n_bits)
 
 
-def class_numbers(class_hasher: Any) -> Codebook:
+def class_numbers(class_hasher: BaseHasher) -> Codebook:
     """Return the codebook in which the place of a class is its number; reserved words keep numbers for classes to come.
 
     It is that of the class hasher, whatever its words are, or else one of the shortest words.
     """
-    return class_hasher.codebook_ if hasattr(class_hasher, "codebook_") else Codebook.numbered(class_hasher.classes_)
+    return class_hasher.class_codebook or Codebook.numbered(class_hasher.classes_)
 
 
 # Settings of a HybridHasher that no fit can have are refused here.
@@ -123,11 +125,8 @@ def _check_hashers(class_hasher: object, neighbor_hasher: object) -> None:
     for name, given in (("class_hasher", class_hasher), ("neighbor_hasher", neighbor_hasher)):
         if given is not None and not isinstance(given, BaseHasher):
             raise ValueError(f"{name} is of type {type(given).__name__}; it must be a hasher or None.")
-    if class_hasher is not None and not hasattr(class_hasher, "predict"):
-        raise ValueError(
-            f"class_hasher is a {type(class_hasher).__name__}, which predicts no classes. Give a hasher with "
-            "predict, such as StarRidge."
-        )
+    if isinstance(class_hasher, BaseHasher):
+        class_hasher.require("predict", parameter="class_hasher")
     if isinstance(neighbor_hasher, BaseHasher) and "n_bits" not in neighbor_hasher.get_params():
         raise ValueError(
             f"neighbor_hasher is a {type(neighbor_hasher).__name__}, which has no parameter n_bits. Give a "
@@ -196,7 +195,7 @@ def _fields_fit(hasher: HybridHasher) -> bool:
         and hasher.class_bits_ + n_left == hasher.n_bits_
         and type(hasher.class_weight_) is weight_type
         and hasher.class_weight_ >= 0
-        and hasattr(hasher.class_hasher_, "predict")
+        and "predict" in hasher.class_hasher_.supports
         and all(each.n_features_in_ == hasher.n_features_in_ for each in inner)
         and hasher.field_holds_ in ("classes", "clusters")
     )
@@ -205,19 +204,6 @@ def _fields_fit(hasher: HybridHasher) -> bool:
 _SEEDS = np.iinfo(np.int32).max
 # Until no code changes, which takes fewer. Of 30 bits on 3,000 rows of AG News and MNIST, 50 lose .008 of the recall.
 _ITQ_ITERATIONS = 300
-
-
-def _class_hasher_has(method: str) -> Callable[[HybridHasher], bool]:
-    return lambda self: hasattr(getattr(self, "class_hasher_", self.class_hasher or StarRidge), method)
-
-
-def _knows_labels(self: HybridHasher) -> bool:
-    return getattr(self, "field_holds_", "") == "classes"
-
-
-def _keeps_rows(self: HybridHasher) -> bool:
-    inner = getattr(self, "class_hasher_", self.class_hasher or StarRidge())
-    return isinstance(inner, StarRidge) and getattr(inner, "sample_kind_", "vectors") in ("vectors", "sparse_vectors")
 
 
 class HybridHasher(BaseHasher):
@@ -293,7 +279,9 @@ class HybridHasher(BaseHasher):
         sparse=True,
     )
 
-    class_hasher_: Any
+    code_metric: Metric = "hybrid"
+
+    class_hasher_: BaseHasher
     neighbor_hasher_: BaseHasher | None
     training_packed_: np.ndarray
 
@@ -320,6 +308,20 @@ class HybridHasher(BaseHasher):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @property
+    def supports(self) -> frozenset[Capability]:
+        """What the class hasher can do for a row, and with the codes what labels and kept training rows allow."""
+        of_classes = vars(self).get("class_hasher_", self.class_hasher or StarRidge()).supports
+        own: set[Capability] = {"predict", "predict_proba", "novelty", "score"}
+        own &= of_classes
+        if "training_rows" in of_classes:
+            own.add("with_bits")
+        if vars(self).get("field_holds_") == "classes":
+            own.add("relabel")
+            if {"class_scores", "contributions"} <= of_classes:
+                own.add("contributions")
+        return frozenset(own)
+
     @all_or_nothing
     def fit(self, X: SamplesLike, y: LabelsLike = None, **fit_params: Any) -> Self:
         """Fit the class hasher on the labels, the neighbor hasher on the rows, and choose the weight.
@@ -338,7 +340,7 @@ class HybridHasher(BaseHasher):
         self.field_holds_ = "classes" if labels.labeled.any() else "clusters"
         self.class_hasher_ = self._fit_classes(rows, y, seeds, fit_params)
         self.seeds_ = seeds[2:]
-        self._fit_bits(TrainingRows.of(self.class_hasher_, rows, labels), n_bits)
+        self._fit_bits(training_rows_of(self.class_hasher_, rows, labels), n_bits)
         return self
 
     def _fit_bits(self, training: TrainingRows, n_bits: int) -> None:
@@ -435,10 +437,6 @@ class HybridHasher(BaseHasher):
         scores = self.neighbor_hasher_.decision_function(rows)
         return np.hstack([signs.astype(scores.dtype), scores])
 
-    def as_codes(self, packed: np.ndarray) -> BinaryCodes:
-        """Return packed bytes that this hasher once made as codes of its space."""
-        return replace(super().as_codes(packed), metric="hybrid")
-
     def _make_space_id(self) -> str:
         neighbors = None if self.neighbor_hasher_ is None else self.neighbor_hasher_.space_id_
         classes = class_numbers(self.class_hasher_).space_id
@@ -457,9 +455,9 @@ class HybridHasher(BaseHasher):
         Labels change nothing if the fit had none, because its clusters have no names.
         """
         codes = self.encode(X)
-        return self.relabel(codes, y) if y is not None and _knows_labels(self) else codes
+        return self.relabel(codes, y) if y is not None and "relabel" in self.supports else codes
 
-    @available_if(_knows_labels)
+    @available_if(supported("relabel"))
     def relabel(self, codes: BinaryCodes, y: LabelsLike) -> BinaryCodes:
         """Return the codes with the class fields of these labels; without a known label, a code stays as it is."""
         numbers = class_numbers(self.class_hasher_).positions_of(check_labels(y, len(codes)))
@@ -467,7 +465,7 @@ class HybridHasher(BaseHasher):
         signs[numbers >= 0, : self.class_bits_] = self._field(numbers[numbers >= 0])
         return replace(codes, packed=BinaryCodes.from_signs(signs).packed)
 
-    @available_if(_keeps_rows)
+    @available_if(supported("with_bits"))
     def with_bits(self, n_bits: int) -> Self:
         """Return a fitted hasher of another length, without a second fit of the classes.
 
@@ -479,7 +477,7 @@ class HybridHasher(BaseHasher):
         check_settings(other)
         for name, value in self._learned_state().items():
             setattr(other, name, value)
-        other._fit_bits(TrainingRows.kept_by(self.class_hasher_), n_bits)
+        other._fit_bits(self.class_hasher_.training_rows(), n_bits)
         return other
 
     @property
@@ -498,30 +496,78 @@ class HybridHasher(BaseHasher):
             return ResidualIndex.from_codes(codes, ids, reconstruction=self._reconstruction, **rule)
         return HybridIndex.from_codes(codes, ids, class_bits=self.class_bits_, **rule)
 
-    @available_if(_class_hasher_has("predict"))
+    @available_if(supported("predict"))
     def predict(self, X: SamplesLike, **params: Any) -> np.ndarray:
         """Return the class of each row."""
         return self.class_hasher_.predict(check_rows(self, X, fitting=False, accept_sparse=True), **params)
 
-    @available_if(_class_hasher_has("predict_proba"))
+    @available_if(supported("predict_proba"))
     def predict_proba(self, X: SamplesLike) -> np.ndarray:
         """Return the probability of each class, if the class hasher estimates them."""
         return self.class_hasher_.predict_proba(check_rows(self, X, fitting=False, accept_sparse=True))
 
-    @available_if(_class_hasher_has("novelty"))
+    @available_if(supported("novelty"))
     def novelty(self, X: SamplesLike) -> np.ndarray:
         """Return how different each row is from all training rows, from 0 to 1, if the class hasher can tell."""
         return self.class_hasher_.novelty(check_rows(self, X, fitting=False, accept_sparse=True))
 
-    @available_if(_class_hasher_has("score"))
+    @available_if(supported("score"))
     def score(self, X: SamplesLike, y: LabelsLike = None) -> float:
         """Return the score of the class hasher, the accuracy if there are labels."""
         return self.class_hasher_.score(check_rows(self, X, fitting=False, accept_sparse=True), y)
 
+    @available_if(supported("contributions"))
+    def contributions(self, X: SamplesLike) -> Contributions:
+        """Return how much each kernel, view and training row adds to the scores of the classes of the one row in X."""
+        return self.class_hasher_.contributions(check_rows(self, X, fitting=False, accept_sparse=True))
+
     @property
-    def classes_(self) -> np.ndarray:
+    def class_rule(self) -> ClassRule:
+        """What another class adds to the distance: bits or, for "residual", standard deviations of distances."""
+        kind = FloatRule if self.form == "residual" else HammingRule
+        return kind(self.class_bits_, self.class_weight_, self.class_first)
+
+    @property
+    def classes_(self) -> np.ndarray:  # type: ignore[override]  # nobody sets it: it belongs to the class hasher
         """The classes of the class hasher; clusters are numbered."""
         return self.class_hasher_.classes_
+
+    @property
+    def class_part(self) -> BaseHasher:
+        """The class hasher."""
+        return self.class_hasher_
+
+    @property
+    def class_labels(self) -> list[Label]:
+        """The labels of the classes; clusters are numbered."""
+        return self.class_hasher_.class_labels
+
+    @property
+    def class_words(self) -> np.ndarray | None:
+        """The class fields of the classes, None of clusters."""
+        return None if self.holds_clusters else self._signs(np.arange(len(self.classes_)))
+
+    @property
+    def holds_clusters(self) -> bool:
+        """Whether the fit had no labels."""
+        return self.field_holds_ == "clusters"
+
+    @property
+    def fit_summary(self) -> FitSummary:
+        """What the fit found: how long the class field is, what it holds, and what another class costs."""
+        figures = {
+            f"bits for the {'cluster' if self.holds_clusters else 'class'}": (
+                f"{self.class_bits_}, which hold {self.field_holds_}"
+            ),
+            "weight of another class": f"{self.class_weight_:g}",
+            "class by": type(self.class_hasher_).__name__,
+            "neighbors by": type(self.neighbor_hasher_).__name__,
+        }
+        return replace(super().fit_summary, figures=figures)
+
+    def leave_one_out(self, *, precision: bool = True) -> dict[str, Any] | None:
+        """Return what the class hasher says about unseen rows; it knows nothing about searches with these codes."""
+        return self.class_hasher_.leave_one_out(precision=False)
 
     @property
     def current_facts(self) -> Facts:

@@ -1,10 +1,9 @@
-"""TrainingRows: the rows from which both fields of a code are learned, with what is known about their classes."""
+"""How much another class costs in hybrid codes, chosen on the training rows, and the vectors that codes stand for."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -14,60 +13,22 @@ from ..codes.binary import BinaryCodes
 from ..index.hybrid import ClassRule, FloatRule, HammingRule
 from ..index.residual import Reconstruction, are_orthonormal, class_fields
 from ..learning.linalg import gram, project, smallest_columns, squared_distances
-from .base import BaseHasher, LinearHasher
-from .star.star_ridge import StarRidge
+from .base import BaseHasher
+from .supervision import TrainingRows
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TrainingRows:
-    """Rows and class indices.
-
-    Parameters
-    ----------
-    rows : array or CSR array of shape (n, n_features)
-    label : array of shape (n,)
-        Class index of the given label, -1 if there is none.
-    guess : array of shape (n,)
-        Predicted class index, if possible of a fit without the row itself: the class of such a row as a query.
-    """
-
-    rows: Rows
-    label: np.ndarray
-    guess: np.ndarray
-
-    @classmethod
-    def of(cls, class_hasher: Any, rows: Rows, labels: Labels) -> TrainingRows:
-        """Return the rows with their labels and the predictions of a fitted class hasher."""
-        label = labels.positions_in(class_hasher.classes_)
-        if isinstance(class_hasher, StarRidge):
-            return cls(rows, label, _left_out_guesses(class_hasher))
-        return cls(rows, label, places_of(class_hasher, class_hasher.predict(rows)))
-
-    @classmethod
-    def kept_by(cls, ridge: StarRidge) -> TrainingRows:
-        """Return the training rows that a fitted StarRidge keeps: all of them, or its landmarks."""
-        kept = ridge.support_
-        label = np.where(ridge.labeled_, ridge.assignments_, -1)
-        return cls(ridge.support_samples_, label[kept], _left_out_guesses(ridge)[kept])
-
-    @property
-    def own(self) -> np.ndarray:
-        """The class index of each row as an item: that of its label, or the guess."""
-        return np.where(self.label >= 0, self.label, self.guess)
+def training_rows_of(class_hasher: BaseHasher, rows: Rows, labels: Labels) -> TrainingRows:
+    """Return the rows of a fit with their labels and the predictions of the fitted class hasher."""
+    guess = places_of(class_hasher, class_hasher.predict_training(rows))
+    return TrainingRows(rows, labels.positions_in(class_hasher.classes_), guess)
 
 
-def _left_out_guesses(ridge: StarRidge) -> np.ndarray:
-    return ridge._bend(ridge.training_scores_).argmax(axis=1)
-
-
-def places_of(class_hasher: Any, predicted: np.ndarray) -> np.ndarray:
+def places_of(class_hasher: BaseHasher, predicted: np.ndarray) -> np.ndarray:
     """Return the place of predicted classes among those of the class hasher."""
     labels, inverse = np.unique(predicted, return_inverse=True)
     place = {label: index for index, label in enumerate(class_hasher.classes_.tolist())}
     return np.array([place[label] for label in labels.tolist()], np.int64)[inverse]
 
-
-# How much another class costs, chosen by searching for training rows.
 
 _N_NEIGHBORS_WEIGHT = 10  # precision and recall at 10
 # The nearest ten are looked for among the first hundred where there are thousands of items, among fewer otherwise.
@@ -255,7 +216,7 @@ def components_of(neighbor_hasher: BaseHasher | None, n_features: int) -> np.nda
     """Return the directions of a fitted hasher of neighbors, (n_bits, n_features), if these are orthonormal."""
     if neighbor_hasher is None:
         return np.empty((0, n_features))
-    components = neighbor_hasher.components_ if isinstance(neighbor_hasher, LinearHasher) else None
+    components = neighbor_hasher.hyperplanes
     if components is None or not are_orthonormal(components):
         raise ValueError(
             f"form is 'residual', and the neighbor_hasher is a {type(neighbor_hasher).__name__}, whose bits are not "

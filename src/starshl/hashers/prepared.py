@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self, cast
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._common.bundle import pack_values, unpack_values
 from .._common.labels import Label, Labels, LabelsLike
 from .._common.validation import SamplesLike
-from ..codes.binary import BinaryCodes, make_space_id
+from ..codes.binary import BinaryCodes, Metric, make_space_id
 from ..codes.codebook import Codebook
 from ..data.features.pictures import PictureFeatures
 from ..data.features.step_files import (
@@ -30,16 +30,16 @@ from ..data.features.step_files import (
     unpack_steps,
 )
 from ..exceptions import BundleFormatError
-from .base import BaseHasher, all_or_nothing
+from ..index.hybrid import ClassRule
+from ..index.memory import MemoryIndex
+from ..index.residual import VectorQueries
+from .base import BaseHasher, Capability, FitSummary, all_or_nothing, supported
 from .catalog import pack_inner, unpack_inner
 from .facts import Facts
+from .star.contributions import Contributions
 from .star.star_ridge import StarRidge
 
 _FITTED = ("n_bits_", "n_features_in_", "feature_names_in_")
-
-
-def _hasher_has(method: str) -> Callable[[PreparedHasher], bool]:
-    return lambda self: hasattr(self.hasher, method)
 
 
 class PreparedHasher(BaseHasher):
@@ -101,7 +101,7 @@ class PreparedHasher(BaseHasher):
             raise ValueError(f"The last step of the pipeline is a {type(hasher).__name__}; it must be a hasher.")
         steps = [step for _, step in before if step is not None and step != "passthrough"]
         prepared = cls([clone(step) for step in steps], clone(hasher))
-        if hasattr(hasher, "n_bits_"):
+        if hasher.__sklearn_is_fitted__():
             prepared._adopt(steps, hasher)
             prepared._record_columns(pipeline)
             prepared.probes_ = take_probes(steps, X)
@@ -125,6 +125,28 @@ class PreparedHasher(BaseHasher):
         self.probes_ = take_probes(steps, X)
         return self
 
+    @property
+    def supports(self) -> frozenset[Capability]:
+        """What the hasher inside can do; its training rows are prepared ones."""
+        return self._present.supports - {"training_rows"}
+
+    @property
+    def _present(self) -> BaseHasher:
+        """The fitted hasher inside or, before the fit, the given one."""
+        if not isinstance(self.hasher, BaseHasher):
+            raise ValueError(f"hasher is of type {type(self.hasher).__name__}; it must be a hasher such as StarSHL.")
+        return vars(self).get("hasher_", self.hasher)
+
+    @property
+    def inner(self) -> BaseHasher:
+        """The hasher behind all preprocessing."""
+        return self._present.inner
+
+    @property
+    def fitted_steps(self) -> tuple[Any, ...]:
+        """The fitted steps of this hasher, and those of the hasher inside."""
+        return (*self.steps_, *self.hasher_.fitted_steps)
+
     def prepare(self, X: SamplesLike) -> Any:
         """Return the rows as the steps leave them, ready for the hasher inside."""
         check_is_fitted(self)
@@ -132,57 +154,6 @@ class PreparedHasher(BaseHasher):
         for step in self.steps_:
             rows = step.transform(rows)
         return rows
-
-    def _scores(self, X: SamplesLike) -> np.ndarray:
-        return self.hasher_.decision_function(self.prepare(X))
-
-    def encode(self, X: SamplesLike) -> BinaryCodes:
-        """Return the codes of queries as packed bytes."""
-        return self.as_codes(self.hasher_.encode(self.prepare(X)).packed)
-
-    @available_if(_hasher_has("encode_queries"))
-    def encode_queries(self, X: SamplesLike) -> Any:
-        """Return queries for the index of :meth:`make_index`."""
-        queries = self._classifier.encode_queries(self.prepare(X))
-        if isinstance(queries, BinaryCodes):
-            return replace(queries, space_id=self.space_id_)
-        return replace(queries, codes=replace(queries.codes, space_id=self.space_id_))
-
-    def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
-        """Return the codes of items that queries are compared with, as packed bytes."""
-        return self.as_codes(self.hasher_.encode_database(self.prepare(X), y).packed)
-
-    def as_codes(self, packed: np.ndarray) -> BinaryCodes:
-        """Return packed bytes that this hasher once made as codes of its space."""
-        return replace(self.hasher_.as_codes(packed), space_id=getattr(self, "space_id_", None))
-
-    @available_if(_hasher_has("predict"))
-    def predict(self, X: SamplesLike, **params: Any) -> np.ndarray:
-        """Return the class of each row, if the hasher inside predicts."""
-        return self._classifier.predict(self.prepare(X), **params)
-
-    @available_if(_hasher_has("predict_proba"))
-    def predict_proba(self, X: SamplesLike) -> np.ndarray:
-        """Return the probability of each class, if the hasher inside estimates them."""
-        return self._classifier.predict_proba(self.prepare(X))
-
-    @available_if(_hasher_has("novelty"))
-    def novelty(self, X: SamplesLike) -> np.ndarray:
-        """Return how different each row is from all training rows, from 0 to 1, if the hasher inside can tell."""
-        return self._classifier.novelty(self.prepare(X))
-
-    @available_if(_hasher_has("with_bits"))
-    def with_bits(self, n_bits: int, **params: Any) -> Self:
-        """Return this fitted hasher with codes of another length, without a new fit, if the hasher inside can."""
-        check_is_fitted(self)
-        return self.with_hasher(self._classifier.with_bits(n_bits, **params))
-
-    @available_if(_hasher_has("compress"))
-    def compress(self, n_support: int | None = None, X: SamplesLike | None = None, **params: Any) -> Self:
-        """Return a fitted hasher that encodes faster, if the hasher inside can; X are more raw rows."""
-        check_is_fitted(self)
-        rows = None if X is None else self.prepare(X)
-        return self.with_hasher(self._classifier.compress(n_support, rows, **params))
 
     def with_hasher(self, hasher: BaseHasher) -> Self:
         """Return the same fitted steps before another fitted hasher."""
@@ -192,53 +163,203 @@ class PreparedHasher(BaseHasher):
         other._adopt(self.steps_, hasher)
         return other
 
-    @available_if(_hasher_has("make_index"))
-    def make_index(self, codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int | None = None) -> Any:
-        """Return an index of these codes that uses the distance of the hasher inside."""
-        return self._classifier.make_index(codes, ids, n_jobs=n_jobs)
+    def at_length(self, n_bits: int) -> Self:
+        """Return a copy that is not fitted and makes codes of another length."""
+        return clone(self).set_params(hasher=self.hasher.at_length(n_bits))
 
-    @available_if(_hasher_has("score"))
-    def score(self, X: SamplesLike, y: LabelsLike = None, **params: Any) -> float:
-        """Return the score of the hasher inside, the accuracy if there are labels."""
-        return self._classifier.score(self.prepare(X), y, **params)
+    # Rows of a table, which hold more than numbers: a collection keeps them as the steps leave them.
 
     @property
-    def classes_(self) -> np.ndarray:
+    def takes_cells(self) -> bool:
+        """Whether rows hold text and numbers, which the steps turn into vectors."""
+        return bool(self.steps) and get_tags(self).input_tags.string
+
+    @property
+    def vector_width(self) -> int | None:
+        """How many numbers a collection keeps of a row: those after the steps if rows are of cells."""
+        return self.hasher_.row_width if self.takes_cells else self.row_width
+
+    def without_steps(self) -> BaseHasher:
+        """Return a hasher that makes the same codes of kept vectors."""
+        if not self.takes_cells:
+            return self
+        bare = copy(self)
+        bare.steps_, bare.n_features_in_ = [], cast(int, self.vector_width)
+        vars(bare).pop("feature_names_in_", None)
+        return bare
+
+    def for_rows(self, X: SamplesLike) -> BaseHasher:
+        """Return the hasher that takes X: one without steps if X are kept vectors of a hasher that takes cells."""
+        if not self.takes_cells or not isinstance(X, np.ndarray) or X.dtype.kind != "f" or X.ndim != 2:
+            return self
+        return self.without_steps() if X.shape[1] == self.vector_width != self.n_features_in_ else self
+
+    # Codes.
+
+    def _scores(self, X: SamplesLike) -> np.ndarray:
+        return self.hasher_.decision_function(self.prepare(X))
+
+    def encode(self, X: SamplesLike) -> BinaryCodes:
+        """Return the codes of queries as packed bytes."""
+        return self.as_codes(self.hasher_.encode(self.prepare(X)).packed)
+
+    def encode_queries(self, X: SamplesLike) -> BinaryCodes | VectorQueries:
+        """Return queries for the index of :meth:`make_index`."""
+        queries = self.hasher_.encode_queries(self.prepare(X))
+        if isinstance(queries, BinaryCodes):
+            return replace(queries, space_id=self.space_id_)
+        return replace(queries, codes=replace(queries.codes, space_id=self.space_id_))
+
+    def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
+        """Return the codes of items that queries are compared with, as packed bytes."""
+        return self.as_codes(self.hasher_.encode_database(self.prepare(X), y).packed)
+
+    @property
+    def training_codes_(self) -> BinaryCodes | None:
+        """The codes of the rows of the fit as items, from the hasher inside."""
+        kept = self.hasher_.training_codes_
+        return None if kept is None else self.as_codes(kept.packed)
+
+    @available_if(supported("relabel"))
+    def relabel(self, codes: BinaryCodes, y: LabelsLike) -> BinaryCodes:
+        """Return the codes of items with these labels, if labels change the codes of the hasher inside."""
+        return self.hasher_.relabel(codes, y)
+
+    @property
+    def code_metric(self) -> Metric:
+        """How codes are compared, as the hasher inside does."""
+        return self._present.code_metric
+
+    @property
+    def class_rule(self) -> ClassRule | None:
+        """What another class adds to the distance of two codes of the hasher inside."""
+        return self.hasher_.class_rule
+
+    def make_index(self, codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int | None = None) -> MemoryIndex:
+        """Return an index of these codes that uses the distance of the hasher inside."""
+        return self.hasher_.make_index(codes, ids, n_jobs=n_jobs)
+
+    def _make_space_id(self) -> str | None:
+        inside, codebook = self.hasher_.space_id_, self.hasher_.class_codebook
+        if inside is None or not self.steps_ or (codebook is not None and codebook.space_id == inside):
+            return inside
+        arrays: dict[str, np.ndarray] = {}
+        specs = pack_steps(self.steps_, self.probes_, arrays)
+        return make_space_id([type(self).__name__, specs, inside], arrays)
+
+    # What the hasher inside knows and can do.
+
+    @available_if(supported("predict"))
+    def predict(self, X: SamplesLike, **params: Any) -> np.ndarray:
+        """Return the class of each row, if the hasher inside predicts."""
+        return self.hasher_.predict(self.prepare(X), **params)
+
+    @available_if(supported("predict_proba"))
+    def predict_proba(self, X: SamplesLike) -> np.ndarray:
+        """Return the probability of each class, if the hasher inside estimates them."""
+        return self.hasher_.predict_proba(self.prepare(X))
+
+    @available_if(supported("class_scores"))
+    def class_scores(self, X: SamplesLike) -> np.ndarray:
+        """Return the scores of the classes, if the hasher inside has some."""
+        return self.hasher_.class_scores(self.prepare(X))
+
+    @available_if(supported("codeword_distances"))
+    def codeword_distances(self, X: SamplesLike, metric: Literal["hamming", "hinge"] = "hamming") -> np.ndarray:
+        """Return the distance of each row to each codeword, if the hasher inside has codewords."""
+        return self.hasher_.codeword_distances(self.prepare(X), metric)
+
+    @available_if(supported("novelty"))
+    def novelty(self, X: SamplesLike) -> np.ndarray:
+        """Return how different each row is from all training rows, from 0 to 1, if the hasher inside can tell."""
+        return self.hasher_.novelty(self.prepare(X))
+
+    @available_if(supported("score"))
+    def score(self, X: SamplesLike, y: LabelsLike = None) -> float:
+        """Return the score of the hasher inside, the accuracy if there are labels."""
+        return self.hasher_.score(self.prepare(X), y)
+
+    @available_if(supported("contributions"))
+    def contributions(self, X: SamplesLike) -> Contributions:
+        """Return how much each kernel, view and training row adds to the scores of the one row in X."""
+        return self.hasher_.contributions(self.prepare(X))
+
+    @available_if(supported("with_bits"))
+    def with_bits(self, n_bits: int, **params: Any) -> Self:
+        """Return this fitted hasher with codes of another length, without a new fit, if the hasher inside can."""
+        check_is_fitted(self)
+        return self.with_hasher(self.hasher_.with_bits(n_bits, **params))
+
+    @available_if(supported("compress"))
+    def compress(self, n_support: int | None = None, X: SamplesLike | None = None, **params: Any) -> Self:
+        """Return a fitted hasher that encodes faster, if the hasher inside can; X are more raw rows."""
+        check_is_fitted(self)
+        rows = None if X is None else self.prepare(X)
+        return self.with_hasher(self.hasher_.compress(n_support, rows, **params))
+
+    @property
+    def classes_(self) -> np.ndarray:  # type: ignore[override]  # nobody sets it: it belongs to the hasher inside
         """The classes of the hasher inside."""
-        return self._classifier.classes_
+        return self.hasher_.classes_
 
     @property
     def codebook_(self) -> Codebook:  # type: ignore[override]  # nobody sets it: it belongs to the hasher inside
         """The codebook of the hasher inside, if it has one."""
-        return self._classifier.codebook_
+        return self.hasher_.codebook_
 
-    def _make_space_id(self) -> str:
-        codebook = getattr(self.hasher_, "codebook_", None)
-        if not self.steps_ or (codebook is not None and codebook.space_id == self.hasher_.space_id_):
-            return self.hasher_.space_id_
-        arrays: dict[str, np.ndarray] = {}
-        specs = pack_steps(self.steps_, self.probes_, arrays)
-        return make_space_id([type(self).__name__, specs, self.hasher_.space_id_], arrays)
+    @property
+    def class_part(self) -> BaseHasher:
+        """The hasher that decides the class of a prepared row."""
+        return self.hasher_.class_part
+
+    @property
+    def class_labels(self) -> list[Label]:
+        """The labels of the classes of the hasher inside."""
+        return self.hasher_.class_labels
+
+    @property
+    def class_words(self) -> np.ndarray | None:
+        """The signs that stand for each class in a code of the hasher inside."""
+        return self.hasher_.class_words
+
+    @property
+    def class_codebook(self) -> Codebook | None:
+        """The codebook of the hasher inside, if it has one."""
+        return self.hasher_.class_codebook
+
+    @property
+    def holds_clusters(self) -> bool:
+        """Whether the classes of the hasher inside are clusters."""
+        return self.hasher_.holds_clusters
+
+    @property
+    def fit_summary(self) -> FitSummary:
+        """What the fit of the hasher inside found."""
+        return self.hasher_.fit_summary
+
+    def leave_one_out(self, *, precision: bool = True) -> dict[str, Any] | None:
+        """Return what the fit of the hasher inside says about unseen rows."""
+        return self.hasher_.leave_one_out(precision=precision)
+
+    @property
+    def kept_samples(self) -> Any:
+        """The prepared training samples that codes are computed with."""
+        return self.hasher_.kept_samples
 
     @property
     def transduction_(self) -> np.ndarray:
         """The labels of all rows of the fit, from the hasher inside."""
-        return self._classifier.transduction_
-
-    @property
-    def training_codes_(self) -> BinaryCodes:
-        """The codes of the rows of the fit as items, from the hasher inside."""
-        return self.as_codes(self._classifier.training_codes_.packed)
+        return cast(Any, self.hasher_).transduction_
 
     @property
     def choice_(self) -> str:
         """What the fit of the hasher inside chose and why, in one line."""
-        return self._classifier.choice_
+        return cast(Any, self.hasher_).choice_
 
     @property
     def view_weights_(self) -> dict[str, float]:
         """How much each view counts, from the hasher inside."""
-        return self._classifier.view_weights_
+        return cast(Any, self.hasher_).view_weights_
 
     @property
     def facts(self) -> Facts:  # type: ignore[override]  # a fact of the class elsewhere
@@ -247,8 +368,8 @@ class PreparedHasher(BaseHasher):
 
     @property
     def current_facts(self) -> Facts:
-        """The facts of the hasher inside, in its own setting."""
-        return self.hasher.current_facts
+        """The facts of the hasher inside, in its own setting; the steps want all rows in memory."""
+        return replace(self.hasher.current_facts, reads_blocks=False)
 
     @property
     def n_bits(self) -> int:  # type: ignore[override]  # nobody sets it: the hasher inside knows it
@@ -258,22 +379,13 @@ class PreparedHasher(BaseHasher):
     @property
     def n_jobs(self) -> int | None:
         """The number of threads of the hasher inside."""
-        return getattr(self.hasher, "n_jobs", None)
+        return self._present.n_jobs
 
     @n_jobs.setter
     def n_jobs(self, value: int | None) -> None:
-        self.hasher.n_jobs = value
-        if hasattr(self, "hasher_"):
-            self.hasher_.n_jobs = value
-
-    @property
-    def _classifier(self) -> Any:
-        """The hasher inside, where it is known to predict."""
-        return self.hasher_
+        self.hasher.n_jobs = self._present.n_jobs = value
 
     def _check_settings(self) -> None:
-        if not isinstance(self.hasher, BaseHasher):
-            raise ValueError(f"hasher is of type {type(self.hasher).__name__}; it must be a hasher such as StarSHL.")
         if not isinstance(self.steps, (list, tuple)):
             raise ValueError(f"steps is of type {type(self.steps).__name__}; give a list of transformers.")
         for position, step in enumerate(self.steps):
@@ -322,7 +434,7 @@ class PreparedHasher(BaseHasher):
         """Refuse steps whose features do not fit what comes after them."""
         if self.n_bits_ != self.hasher_.n_bits_ or type(self.n_features_in_) is not int:
             raise BundleFormatError.damaged("its n_bits_ or n_features_in_ does not fit the rest")
-        names = getattr(self, "feature_names_in_", None)
+        names = vars(self).get("feature_names_in_")
         if names is not None and np.shape(names) != (self.n_features_in_,):
             raise BundleFormatError.damaged("it does not have one name per column")
         n_features: int | None = self.n_features_in_
@@ -340,14 +452,6 @@ class PreparedHasher(BaseHasher):
         if self.steps:
             tags.input_tags = get_tags(self.steps[0]).input_tags
         return tags
-
-
-def inner_hasher(hasher: BaseHasher) -> BaseHasher:
-    """Return the fitted hasher inside all preprocessing, or the hasher itself if there is none."""
-    return inner_hasher(hasher.hasher_) if isinstance(hasher, PreparedHasher) else hasher
-
-
-# A hasher of pictures in one line: features, views and hash functions.
 
 
 def picture_hasher(
@@ -380,74 +484,3 @@ def picture_hasher(
     if "views" in inner.get_params(deep=False):
         inner.set_params(views=features.views)
     return PreparedHasher([features], inner)
-
-
-# Rows of a table, which hold more than numbers: a collection keeps them as the steps of its hasher leave them.
-
-
-def takes_cells(hasher: BaseHasher) -> bool:
-    """Return whether a hasher takes rows of text and numbers, which its own steps turn into vectors."""
-    return isinstance(hasher, PreparedHasher) and bool(hasher.steps) and get_tags(hasher).input_tags.string
-
-
-def kept_width(hasher: BaseHasher) -> int | None:
-    """Return how many numbers are kept of a row, None if the hasher was not fitted on rows of columns."""
-    found = getattr(_inner(hasher), "n_features_in_", None)
-    return None if found is None else int(found)
-
-
-def vector_hasher(hasher: BaseHasher, X: SamplesLike) -> BaseHasher:
-    """Return the hasher that takes X: the same without its steps if X are kept vectors of a hasher of cells."""
-    if not takes_cells(hasher) or not isinstance(X, np.ndarray) or X.dtype.kind != "f" or X.ndim != 2:
-        return hasher
-    return without_steps(hasher) if X.shape[1] == kept_width(hasher) != hasher.n_features_in_ else hasher
-
-
-def without_steps(hasher: BaseHasher) -> BaseHasher:
-    """Return a hasher of kept vectors that makes the same codes, of the same space."""
-    if not takes_cells(hasher):
-        return hasher
-    bare = cast(PreparedHasher, copy(hasher))
-    bare.steps_, bare.n_features_in_ = [], cast(int, kept_width(hasher))
-    vars(bare).pop("feature_names_in_", None)
-    return bare
-
-
-def rewrapped(present: BaseHasher, new: BaseHasher) -> BaseHasher:
-    """Return a hasher of kept vectors behind the steps that made them, so that rows can still be asked for."""
-    if takes_cells(present) and not takes_cells(new) and kept_width(new) == kept_width(present):
-        return cast(PreparedHasher, present).with_hasher(new)
-    return new
-
-
-def same_steps(one: BaseHasher, other: BaseHasher) -> bool:
-    """Return whether two hashers of cells share their fitted steps, so that they make the same vectors."""
-    return getattr(one, "steps_", None) is getattr(other, "steps_", None)
-
-
-def _inner(hasher: BaseHasher) -> Any:
-    return cast(PreparedHasher, hasher).hasher_ if takes_cells(hasher) else hasher
-
-
-# The classes of a hasher: which of its parts decides them, and what pages call them.
-
-
-def class_hasher(hasher: Any) -> Any:
-    """Return the hasher that decides the class of a hybrid one, or the hasher behind the preprocessing."""
-    inner = inner_hasher(hasher)
-    return getattr(inner, "class_hasher_", inner)
-
-
-def holds_clusters(hasher: Any) -> bool:
-    """Return whether the classes of a hasher are clusters that a fit without labels has found."""
-    inner: Any = inner_hasher(hasher)
-    if hasattr(inner, "field_holds_"):
-        return bool(inner.field_holds_ == "clusters")
-    labeled = getattr(class_hasher(hasher), "labeled_", None)
-    return labeled is not None and len(labeled) > 0 and not np.any(labeled)
-
-
-def class_names(hasher: Any) -> list[Label]:
-    """Return what pages call the classes of a hasher; the number of a cluster must not be taken for a label."""
-    names = np.asarray(getattr(class_hasher(hasher), "classes_", ())).tolist()
-    return [f"cluster {name}" for name in names] if holds_clusters(hasher) else names

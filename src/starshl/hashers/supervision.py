@@ -1,12 +1,14 @@
 """Labels, pairs and triplets, which methods learn from in addition to the rows: checked, or drawn from labels.
 
 Pairs are three arrays ``(first, second, similarity)``: row indices, and +1 for similar, -1 for dissimilar.
-Triplets are an array of shape (n_triplets, 3): anchor, a similar row, a dissimilar row.
+Triplets are an array of shape (n_triplets, 3): anchor, a similar row, a dissimilar row. Training rows go with the
+class of their labels, and with the one that is predicted for them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -15,7 +17,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_random_state
 
 from .._common.labels import Labels, LabelsLike, check_labels
-from .._common.validation import Seed, check_integer, check_number
+from .._common.validation import Rows, Seed, check_integer, check_number
 from ..learning.linalg import nearest_rows
 
 _UNLABELED = "-1 in an integer y, NaN, None or empty text in others"
@@ -28,6 +30,29 @@ class Pairs(NamedTuple):
     first: np.ndarray
     second: np.ndarray
     similarity: np.ndarray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingRows:
+    """Rows and class indices.
+
+    Parameters
+    ----------
+    rows : array or CSR array of shape (n, n_features)
+    label : array of shape (n,)
+        Class index of the given label, -1 if there is none.
+    guess : array of shape (n,)
+        Predicted class index, if possible of a fit without the row itself: the class of such a row as a query.
+    """
+
+    rows: Rows
+    label: np.ndarray
+    guess: np.ndarray
+
+    @property
+    def own(self) -> np.ndarray:
+        """The class index of each row as an item: that of its label, or the guess."""
+        return np.where(self.label >= 0, self.label, self.guess)
 
 
 PairsLike: TypeAlias = np.ndarray | Sequence[ArrayLike]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Any
+from typing import Protocol
 
 from numpy.typing import ArrayLike
 
@@ -24,13 +24,24 @@ from .residual import ResidualIndex
 _KINDS = {index.kind: index for index in (FlatIndex, BucketIndex, MultiIndex, HybridIndex, ResidualIndex)}
 
 
+class _Hasher(Protocol):
+    """What is asked of the hasher of some codes."""
+
+    @property
+    def space_id_(self) -> str | None: ...
+
+    def make_index(
+        self, codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int | None = None
+    ) -> MemoryIndex: ...
+
+
 def make_index(
-    codes: BinaryCodes, ids: ArrayLike | None = None, *, hasher: Any = None, n_jobs: int | None = None
+    codes: BinaryCodes, ids: ArrayLike | None = None, *, hasher: _Hasher | None = None, n_jobs: int | None = None
 ) -> MemoryIndex:
     """Return the index that suits these codes: buckets if at most half of them are different, else flat.
 
-    Both are exact and give equal answers; only time and memory differ. A hasher whose codes are compared in another
-    way than by Hamming distance has a method ``make_index``; pass the hasher to get that index.
+    Both are exact and give equal answers; only time and memory differ. Pass the hasher if it compares codes in another
+    way than by Hamming distance.
 
     Parameters
     ----------
@@ -50,10 +61,9 @@ def make_index(
     >>> type(make_index(few)).__name__
     'BucketIndex'
     """
-    space_id = getattr(hasher, "space_id_", None)
-    check_spaces(codes.space_id, space_id)
-    codes = replace(codes, space_id=codes.space_id or space_id)
-    if hasattr(hasher, "make_index"):
+    if hasher is not None:
+        check_spaces(codes.space_id, hasher.space_id_)
+        codes = replace(codes, space_id=codes.space_id or hasher.space_id_)
         return hasher.make_index(codes, ids, n_jobs=n_jobs)
     n_different = count_groups(to_planes(codes), len(codes) // 2)
     index = BucketIndex if len(codes) and n_different <= len(codes) // 2 else FlatIndex

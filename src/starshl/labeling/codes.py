@@ -16,7 +16,6 @@ from ..codes.codebook import Codebook
 from ..collection.collection import Collection
 from ..hashers.base import BaseHasher
 from ..hashers.hybrid import HybridHasher
-from ..hashers.prepared import PreparedHasher, inner_hasher, without_steps
 from ..hashers.star.star_ridge import StarRidge
 from ..learning.linalg import principal_directions
 from .active_learning import ClassProbabilities
@@ -61,9 +60,8 @@ class CodesTask:
 
 def _codebook(classes: Sequence[Label], current: BaseHasher) -> Codebook:
     """Return the codebook of the current hasher with words for new classes or, if that cannot be, a new one."""
-    inner = inner_hasher(current)
-    kept = getattr(getattr(inner, "class_hasher_", None), "codebook_", None)
-    if isinstance(inner, HybridHasher) and inner.field_holds_ == "classes" and isinstance(kept, Codebook):
+    kept = current.class_part.class_codebook
+    if kept is not None and current.class_rule is not None and not current.holds_clusters:
         new = [label for label in classes if label not in kept.classes.tolist()]
         same_type = isinstance(kept.classes.tolist()[0], str) == isinstance(classes[0], str)
         if same_type and len(new) <= kept.n_reserved and kept.fit_digest is None:
@@ -134,8 +132,6 @@ def _sampled(task: CodesTask) -> np.ndarray:
 
 def with_preparation_of(current: BaseHasher, hybrid: HybridHasher) -> BaseHasher:
     """Return a hasher that prepares vectors as the current one does, if it does."""
-    if not isinstance(current, PreparedHasher):
-        return hybrid
     fitted = current.with_hasher(hybrid)
     fitted.fit_record_ = hybrid.fit_record_
     return fitted
@@ -153,6 +149,6 @@ def store_codes(collection: Collection, hasher: BaseHasher, ids: np.ndarray, cod
         stays = np.isin(ids, held)
         parts = [codes.packed[stays]]
         if len(added):
-            parts.append(without_steps(hasher).encode_database(collection.vectors(added)).packed)
+            parts.append(hasher.without_steps().encode_database(collection.vectors(added)).packed)
         ids, codes = np.concatenate([ids[stays], added]), hasher.as_codes(np.concatenate(parts))
     collection.replace_hasher(hasher, ids, codes=codes)

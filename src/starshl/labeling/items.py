@@ -17,7 +17,6 @@ from .._common.files import array_digest
 from .._version import __version__
 from ..collection.collection import Collection
 from ..exceptions import BundleFormatError, MissingExtraError, UnknownIdError
-from ..hashers.prepared import PreparedHasher, without_steps
 from ..learning.graphs.layout import map_items
 from ..learning.graphs.neighbor_graph import NeighborGraph, principal_coordinates
 from ..learning.graphs.spectrum import restore_smooth_basis, smooth_basis
@@ -200,12 +199,12 @@ def _settings(views: Mapping[str, slice]) -> dict[str, object]:
 
 
 def _prepared_rows(collection: Collection, ids: np.ndarray, progress: Progress) -> np.ndarray:
-    hasher = without_steps(collection.hasher)
+    hasher = collection.hasher.without_steps()
     parts = []
     for start in range(0, len(ids), _BATCH):
         progress("reading vectors", start, len(ids))
         vectors = collection.vectors(ids[start : start + _BATCH])
-        prepared = hasher.prepare(vectors) if isinstance(hasher, PreparedHasher) else vectors
+        prepared = hasher.prepare(vectors)
         dense = prepared.toarray() if hasattr(prepared, "toarray") else np.asarray(prepared)
         parts.append(dense.astype(np.float32))
     progress("reading vectors", len(ids), len(ids))
@@ -214,9 +213,9 @@ def _prepared_rows(collection: Collection, ids: np.ndarray, progress: Progress) 
 
 def _views(collection: Collection) -> Mapping[str, slice]:
     """Return which columns of the prepared rows are which kind of picture features; nothing for other items."""
-    hasher = collection.hasher
-    if isinstance(hasher, PreparedHasher) and hasher.steps_:
-        last = hasher.steps_[-1]
+    steps = collection.hasher.fitted_steps
+    if steps:
+        last = steps[-1]
     else:
         try:
             embedder = collection.embedder

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import softmax
-from sklearn.base import BaseEstimator
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
@@ -18,13 +18,14 @@ from sklearn.svm import SVC
 
 from .._common.labels import LabelsLike
 from .._common.threads import single_threaded_blas, tiles
+from .._common.validation import SamplesLike
 from ..codes.binary import BinaryCodes
 from ..codes.codewords import separated_codewords
-from ..hashers.base import BaseHasher
+from ..hashers.base import BaseHasher, all_or_nothing
 from ..hashers.catalog import get_class
 from ..hashers.facts import Facts
 from ..learning.kernels.graph_gaussian import GraphGaussian
-from .runner import Classifier, HasherLike
+from .runner import Classifier
 
 ROLES = ("*SHL", "squared loss", "supervised", "unsupervised", "partly labeled", "yardstick")
 _SVC_COST = 10.0
@@ -101,7 +102,7 @@ def self_training_svc(seed: int) -> SelfTrainingClassifier:
     return SelfTrainingClassifier(MarginSVC(C=_SVC_COST), criterion="k_best", k_best=100, max_iter=30)
 
 
-class KMeansCodes(BaseEstimator):
+class KMeansCodes(BaseHasher):
     """Give a codeword to each cluster that the paper's *SHL starts from without labels: what its training must beat.
 
     Parameters
@@ -120,12 +121,17 @@ class KMeansCodes(BaseEstimator):
     10
     """
 
+    facts = Facts(paper="k-means, and a codeword for each cluster", year=2015, labels="ignored", cost="that of k-means")
+    supports = frozenset({"predict"})
+    n_jobs = None
+
     def __init__(self, n_bits: int = 32, *, n_clusters: int = 10, random_state: int = 0) -> None:
         self.n_bits = n_bits
         self.n_clusters = n_clusters
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: LabelsLike = None) -> Self:
+    @all_or_nothing
+    def fit(self, X: SamplesLike, y: LabelsLike = None) -> Self:
         """Cluster the rows; y is ignored."""
         rows = np.asarray(X, dtype=np.float64)
         with single_threaded_blas():
@@ -133,36 +139,33 @@ class KMeansCodes(BaseEstimator):
         rng = np.random.RandomState(self.random_state)
         self.codewords_ = separated_codewords(self.n_clusters, self.n_bits, rng)
         self.transduction_ = self.k_means_.labels_.astype(np.int64)
-        self.n_bits_, self.n_labeled_ = self.n_bits, 0
         return self
 
-    def predict(self, X: ArrayLike) -> np.ndarray:
+    def predict(self, X: SamplesLike) -> np.ndarray:
         """Return the cluster of each row."""
         with single_threaded_blas():
             return self.k_means_.predict(np.asarray(X, dtype=np.float64)).astype(np.int64)
 
-    def encode(self, X: ArrayLike) -> BinaryCodes:
+    def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return the codeword of each row's cluster."""
-        return BinaryCodes.from_signs(self.codewords_[self.predict(X)])
-
-    def encode_database(self, X: ArrayLike, y: LabelsLike = None) -> BinaryCodes:
-        """Return the same codes as :meth:`encode`."""
-        return self.encode(X)
+        return self.codewords_[self.predict(X)]
 
 
-class FirstBits:
+class FirstBits(BaseHasher):
     """Keep the first ``n_bits`` bits of a hasher that learns more.
 
     Two-layer anchor graph hashing only has even lengths; at an odd length its last bit is dropped.
     """
 
+    n_jobs = None
+
     def __init__(self, hasher: BaseHasher, n_bits: int) -> None:
         self.hasher, self.n_bits = hasher, n_bits
 
-    def fit(self, X: ArrayLike, y: LabelsLike = None) -> Self:
+    @all_or_nothing
+    def fit(self, X: SamplesLike, y: LabelsLike = None) -> Self:
         """Fit the hasher."""
-        self.hasher.fit(X, y)
-        self.n_bits_ = self.n_bits
+        self.hasher_ = clone(self.hasher).fit(X, y)
         return self
 
     @property
@@ -170,16 +173,14 @@ class FirstBits:
         """The facts of the hasher."""
         return self.hasher.current_facts
 
-    def encode(self, X: ArrayLike) -> BinaryCodes:
-        """Return the first bits of the hasher's codes."""
-        return self._first(self.hasher.encode(X))
+    def _scores(self, X: SamplesLike) -> np.ndarray:
+        """Return the scores of the first bits."""
+        return self.hasher_.decision_function(X)[:, : self.n_bits]
 
-    def encode_database(self, X: ArrayLike, y: LabelsLike = None) -> BinaryCodes:
+    def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
         """Return the first bits of the hasher's database codes."""
-        return self._first(self.hasher.encode_database(X, y))
-
-    def _first(self, codes: BinaryCodes) -> BinaryCodes:
-        return BinaryCodes.from_signs(codes.to_signs()[:, : self.n_bits])
+        signs = self.hasher_.encode_database(X, y).to_signs()
+        return self.as_codes(BinaryCodes.from_signs(signs[:, : self.n_bits]).packed)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters of the hasher."""
@@ -251,18 +252,19 @@ class ComparedMethod:
         """Return the settings for data of these sizes."""
         return {name: value(sizes) if callable(value) else value for name, value in self.params.items()}
 
-    def build(self, n_bits: int, seed: int, sizes: Sizes) -> HasherLike:
+    def build(self, n_bits: int, seed: int, sizes: Sizes) -> BaseHasher:
         """Return the hasher, not fitted."""
         settings = self.settings(sizes)
         if self.method == "KMeansCodes":
             return KMeansCodes(n_bits, random_state=seed, **settings)
         hasher_class = get_class(self.method)
-        make = getattr(hasher_class, self.preset) if self.preset else hasher_class
+        if self.preset:
+            settings = {**hasher_class.presets[self.preset], **settings}
         if "random_state" in hasher_class().get_params():
             settings["random_state"] = seed
         if self.even_bits and n_bits % 2:
-            return FirstBits(make(n_bits + 1, **settings), n_bits)
-        return make(n_bits, **settings)
+            return FirstBits(hasher_class(n_bits + 1, **settings), n_bits)
+        return hasher_class(n_bits, **settings)
 
 
 def all_rows_or_anchors(sizes: Sizes) -> int | None:

@@ -22,7 +22,7 @@ from ..evaluation.metrics import precision_at
 from ..evaluation.reports.document import Block, Chart, Commands, Document, Pictures, Section, Series, Table, Text
 from ..evaluation.reports.html import render_page
 from ..hashers.base import BaseHasher
-from ..hashers.fitting import codes_of_training_rows, fit_lengths
+from ..hashers.fitting import fit_lengths
 from ..hashers.star.star_ridge import StarRidge
 from ..hashers.star.star_shl import StarSHL
 from .compared_methods import COMPARED_METHODS, Sizes
@@ -121,7 +121,10 @@ def demonstrate(
     with_progress = _Progress(announce, _slowness_of(lambda: _compile_loops(X[:40], y[:40])))
     for known, key in with_progress(_COMPARED):
         task = _task(X, y, found, labels[known], key)
-        result, codes = task.measure(_build(key, n_bits, seed, jobs))
+        if (make := COMPARED_METHODS[key].make) is not None:
+            result, codes = task.measure_classifier(make(seed)), None
+        else:
+            result, codes = task.measure(_build(key, n_bits, seed, jobs))
         found.results.append({"labels": known, "method": COMPARED_METHODS[key].title} | result)
         if codes is not None and (known, key) in _SHOWN:
             codes_query, codes_database = codes
@@ -171,12 +174,9 @@ def _slowness_of(work: Callable[[], None]) -> float:
     return (perf_counter() - start) / max(process_time() - start_of_processor, 1e-3)
 
 
-def _build(key: str, n_bits: int, seed: int, jobs: int | None) -> Any:
-    if (make := COMPARED_METHODS[key].make) is not None:
-        return make(seed)
+def _build(key: str, n_bits: int, seed: int, jobs: int | None) -> BaseHasher:
     hasher = COMPARED_METHODS[key].build(n_bits, seed, Sizes(N_IMAGES - N_QUERIES, N_CLASSES))
-    if isinstance(hasher, BaseHasher):
-        hasher.n_jobs = jobs
+    hasher.n_jobs = jobs
     return hasher
 
 
@@ -214,33 +214,45 @@ class _Task:
     y_query: np.ndarray
     fit_on: str
 
-    def measure(self, learner: Any) -> tuple[dict[str, Any], tuple[BinaryCodes, BinaryCodes] | None]:
-        """Fit a hasher or a classifier; return its figures and the codes of queries and database, if it has codes."""
+    def measure(self, hasher: BaseHasher) -> tuple[dict[str, Any], tuple[BinaryCodes, BinaryCodes]]:
+        """Fit a hasher; return its figures and the codes of queries and database."""
+        seconds = self._fit(hasher)
+        codes = hasher.encode(self.X_query), self._database_codes(hasher)
+        result = {
+            "precision_at_10": precision_at(*codes, self.y_query, self.y, N_NEIGHBORS),
+            "accuracy": hasher.score(self.X_query, self.y_query) if "score" in hasher.supports else None,
+            "accuracy_unlabeled": self._accuracy_on_unlabeled(hasher) if "predict" in hasher.supports else None,
+            "bytes_per_image": codes[0].packed.shape[1],
+            "fit_seconds": seconds,
+            "choice": hasher.fit_summary.choice,
+        }
+        return result, codes
+
+    def measure_classifier(self, classifier: Any) -> dict[str, Any]:
+        """Fit a classifier of scikit-learn; return its figures, which are not about codes."""
+        seconds = self._fit(classifier)
+        return {
+            "precision_at_10": None,
+            "accuracy": classifier.score(self.X_query, self.y_query),
+            "accuracy_unlabeled": self._accuracy_on_unlabeled(classifier),
+            "bytes_per_image": None,
+            "fit_seconds": seconds,
+            "choice": None,
+        }
+
+    def _fit(self, learner: Any) -> float:
+        """Fit a hasher or a classifier; return how many seconds it took."""
         X, y = self._rows_to_fit()
         start = perf_counter()
         learner.fit(X, y)
-        seconds = perf_counter() - start
-        result = {
-            "precision_at_10": None,
-            "accuracy": learner.score(self.X_query, self.y_query) if hasattr(learner, "score") else None,
-            "accuracy_unlabeled": self._accuracy_on_unlabeled(learner),
-            "bytes_per_image": None,
-            "fit_seconds": round(seconds, 2),
-            "choice": getattr(learner, "choice_", None),
-        }
-        if not hasattr(learner, "encode"):
-            return result, None
-        codes = learner.encode(self.X_query), self._database_codes(learner)
-        result["precision_at_10"] = precision_at(*codes, self.y_query, self.y, N_NEIGHBORS)
-        result["bytes_per_image"] = codes[0].packed.shape[1]
-        return result, codes
+        return round(perf_counter() - start, 2)
 
-    def curve(self, hasher: Any, lengths: tuple[int, ...]) -> dict[int, float]:
+    def curve(self, hasher: BaseHasher, lengths: tuple[int, ...]) -> dict[int, float]:
         """Return P@10 by length; the given hasher has the first one."""
         fitted = zip(lengths, fit_lengths(hasher, *self._rows_to_fit(), lengths), strict=True)
         return {n_bits: self._precision(one) for n_bits, one in fitted}
 
-    def _precision(self, hasher: Any) -> float:
+    def _precision(self, hasher: BaseHasher) -> float:
         codes_query, codes_database = hasher.encode(self.X_query), self._database_codes(hasher)
         return precision_at(codes_query, codes_database, self.y_query, self.y, N_NEIGHBORS)
 
@@ -248,17 +260,17 @@ class _Task:
         X, y = self.X, self.known
         return (X[y >= 0], y[y >= 0]) if self.fit_on == "labeled" and y is not None else (X, y)
 
-    def _database_codes(self, hasher: Any) -> BinaryCodes:
+    def _database_codes(self, hasher: BaseHasher) -> BinaryCodes:
         if self.fit_on == "labeled":
             return hasher.encode_database(self.X, self.known)
-        return codes_of_training_rows(hasher, self.X, self.known)
+        return hasher.encode_training(self.X, self.known)
 
-    def _accuracy_on_unlabeled(self, hasher: Any) -> float | None:
+    def _accuracy_on_unlabeled(self, learner: Any) -> float | None:
         """Return the accuracy on database rows whose labels were hidden, None if none were."""
-        if self.known is None or not hasattr(hasher, "predict") or (self.known >= 0).all():
+        if self.known is None or (self.known >= 0).all():
             return None
         hidden = self.known < 0
-        predicted = hasher.predict(self.X) if self.fit_on == "labeled" else hasher.transduction_
+        predicted = learner.predict(self.X) if self.fit_on == "labeled" else learner.transduction_
         return float((predicted[hidden] == self.y[hidden]).mean())
 
 

@@ -42,7 +42,7 @@ from .._common.validation import check_choice, check_integer
 from .._version import __version__
 from ..codes.binary import BinaryCodes
 from ..evaluation.metrics import codeword_hits
-from ..hashers.fitting import codes_of_training_rows
+from ..hashers.base import BaseHasher
 from .records import Record, RunKey
 from .splits import Split, SplitData
 
@@ -54,16 +54,6 @@ _QUERIES_PER_TILE = 256
 _PARAMETERS_IN_KEY = ("n_bits", "random_state")
 
 
-class HasherLike(Protocol):
-    """What :func:`run` asks of a method."""
-
-    def fit(self, X: np.ndarray, y: np.ndarray | None, /) -> object: ...
-
-    def encode(self, X: np.ndarray, /) -> BinaryCodes: ...
-
-    def encode_database(self, X: np.ndarray, y: np.ndarray | None, /) -> BinaryCodes: ...
-
-
 class Classifier(Protocol):
     """What :func:`run_classifier` asks of a method."""
 
@@ -73,7 +63,7 @@ class Classifier(Protocol):
 
 
 def run(
-    make_hasher: Callable[[int, int], HasherLike],
+    make_hasher: Callable[[int, int], BaseHasher],
     data: SplitData,
     method: str,
     n_bits: int,
@@ -155,7 +145,10 @@ def run_classifier(
         with stage("fit"):
             classifier.fit(X, y)
         with stage("predict"):
-            return _predictions(classifier, data, fit_on), labels_used(classifier, y)
+            predictions = {"predicted_query": small(classifier.predict(data.X_query))}
+            # Those of scikit-learn that spread labels have it, too.
+            predictions |= _transduced(getattr(classifier, "transduction_", None), data, fit_on)
+            return predictions, 0 if y is None else int((y >= 0).sum())
 
     return _record_run(work, _key_of(data, method, None, fit_on, seed, parameters_of(classifier)), data)
 
@@ -210,18 +203,16 @@ def parameters_of(estimator: object) -> dict[str, str]:
     return {name: repr(value) for name, value in parameters.items() if name not in _PARAMETERS_IN_KEY}
 
 
-def labels_used(fitted: object, y: np.ndarray | None) -> int:
-    """Return how many labels a method learned from.
+def labels_used(fitted: BaseHasher, y: np.ndarray | None) -> int:
+    """Return how many labels a hasher learned from.
 
-    A method that samples its labels says so in ``n_labeled_``; one whose ``current_facts`` say that it ignores labels
-    used none; any other used all that it was given.
+    One that samples its labels says so in ``n_labeled_``; one whose ``current_facts`` say that it ignores labels used
+    none; any other used all that it was given.
     """
-    if y is None:
+    if y is None or fitted.current_facts.labels == "ignored":
         return 0
-    if (n_labeled := getattr(fitted, "n_labeled_", None)) is not None:
-        return int(n_labeled)
-    ignores_labels = getattr(getattr(fitted, "current_facts", None), "labels", "") == "ignored"
-    return 0 if ignores_labels else int((y >= 0).sum())
+    n_sampled = fitted.fit_summary.n_labeled
+    return int((y >= 0).sum()) if n_sampled is None else n_sampled
 
 
 def _made(make: Callable[[], Made]) -> Made | Exception:
@@ -242,37 +233,41 @@ def _rows_to_fit(data: SplitData, fit_on: str) -> tuple[np.ndarray, np.ndarray |
     return X, y if (y >= 0).any() else None
 
 
-def _fitted(hasher: Any, X: np.ndarray, y: np.ndarray | None) -> Any:
+def _fitted(hasher: BaseHasher, X: np.ndarray, y: np.ndarray | None) -> BaseHasher:
     """Return the fitted hasher; one that can change its length takes over a fit of another length that is shared."""
-    if not hasattr(hasher, "with_bits"):
+    if "with_bits" not in hasher.supports:
         return hasher.fit(X, y)
-    arguments = (type(hasher), parameters_of(hasher), repr(hasher.random_state), X, y)
+    arguments = (type(hasher), parameters_of(hasher), repr(hasher.get_params()["random_state"]), X, y)
     known = cached("fit", arguments, partial(hasher.fit, X, y))
     return known if known.n_bits == hasher.n_bits else known.with_bits(hasher.n_bits)
 
 
-def _database_codes(fitted: Any, data: SplitData, fit_on: str) -> BinaryCodes:
+def _database_codes(fitted: BaseHasher, data: SplitData, fit_on: str) -> BinaryCodes:
     """Return the codes of the database, whose rows may be the first ones of the fit."""
     if data.X_database is not data.X_train or fit_on == "labeled":
         return fitted.encode_database(data.X_database, data.y_database_known)
-    return codes_of_training_rows(fitted, data.X_database, data.y_database_known)[np.arange(len(data.X_train))]
+    return fitted.encode_training(data.X_database, data.y_database_known)[np.arange(len(data.X_train))]
 
 
-def _predictions(fitted: Any, data: SplitData, fit_on: str) -> dict[str, np.ndarray]:
+def _predictions(fitted: BaseHasher, data: SplitData, fit_on: str) -> dict[str, np.ndarray]:
     predictions = {}
-    if hasattr(fitted, "predict"):
+    if "predict" in fitted.supports:
         predictions["predicted_query"] = small(fitted.predict(data.X_query))
-    if hasattr(fitted, "codeword_distances"):
+    if "codeword_distances" in fitted.supports:
         nearest = fitted.codeword_distances(data.X_query, metric="hinge").argmin(axis=1)
         predictions["hinge_query"] = small(fitted.classes_[nearest])
         distances = fitted.codeword_distances(data.X_query)
         predictions["codeword_hits"] = codeword_hits(distances, data.y_query, fitted.classes_)
-    if hasattr(fitted, "transduction_") and fit_on != "labeled":
-        n_train = len(data.X_train)
-        predictions["transduced_train"] = small(fitted.transduction_[:n_train])
-        if fit_on == "train+query":
-            predictions["transduced_query"] = small(fitted.transduction_[n_train:])
-    return predictions
+    return predictions | _transduced(fitted.fit_summary.transduction, data, fit_on)
+
+
+def _transduced(labels: np.ndarray | None, data: SplitData, fit_on: str) -> dict[str, np.ndarray]:
+    """Return the labels that a fit has found for its own rows, those of training rows and of queries apart."""
+    if labels is None or fit_on == "labeled":
+        return {}
+    n_train = len(data.X_train)
+    of_queries = {"transduced_query": small(labels[n_train:])} if fit_on == "train+query" else {}
+    return {"transduced_train": small(labels[:n_train]), **of_queries}
 
 
 def nearest_rows(queries: np.ndarray, rows: np.ndarray, n_neighbors: int, n_jobs: int | None) -> np.ndarray:

@@ -17,7 +17,6 @@ from ..collection.options import Filters, SearchOptions
 from ..evaluation.benchmark import ByCodes
 from ..hashers.base import BaseHasher
 from ..hashers.baselines.itq import ITQ
-from ..hashers.prepared import kept_width, without_steps
 from ..index.choice import make_index
 from .jobs import RunningJob
 from .searcher import Searcher
@@ -112,7 +111,7 @@ class Comparison:
 
 
 def _bytes_of(collection: Collection) -> int:
-    return 4 * (kept_width(collection.hasher) or 0) * len(collection)
+    return 4 * (collection.hasher.vector_width or 0) * len(collection)
 
 
 def _read(job: RunningJob, collection: Collection, ids: np.ndarray) -> np.ndarray:
@@ -258,13 +257,13 @@ def _by_vectors_alone(
     job: RunningJob, collection: Collection, ids: np.ndarray, chosen: np.ndarray, k: int
 ) -> list[list[int]]:
     """Return what codes find that follow from the vectors of items, whatever their labels."""
-    hasher: Any = without_steps(collection.hasher)
+    hasher = collection.hasher.without_steps()
     packed = []
     for start in range(0, len(ids), _ROWS_AT_ONCE):
         job.report("encoding", start, len(ids))
         packed.append(hasher.encode(collection.vectors(ids[start : start + _ROWS_AT_ONCE])).packed)
     index = make_index(hasher.as_codes(np.concatenate(packed)), ids, hasher=hasher)
-    queries = getattr(hasher, "encode_queries", hasher.encode)(collection.vectors(ids[chosen]))
+    queries: Any = hasher.encode_queries(collection.vectors(ids[chosen]))
     return [hits.tolist() for hits in index.search(queries, k).ids]
 
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from ..client.answers import Prediction
 from ..codes.binary import BinaryCodes
-from ..hashers.base import BaseHasher
-from ..hashers.prepared import holds_clusters, inner_hasher, kept_width, takes_cells, vector_hasher
+from ..hashers.base import BaseHasher, Capability
 
 # Squares of larger numbers, and their sums over many columns, might be infinite.
 LARGEST = 1e100
@@ -22,23 +21,22 @@ _SHOWN = 20  # columns named in a message
 class Encoded:
     """What a hasher made of rows: codes, or predicted labels and perhaps probabilities."""
 
-    hasher: Any
+    hasher: BaseHasher
     codes: BinaryCodes
     labels: Any = None
     probabilities: Any = None
 
     @classmethod
-    def of(cls, hasher: Any, kind: str, X: np.ndarray) -> Encoded:
+    def of(cls, hasher: BaseHasher, kind: str, X: np.ndarray) -> Encoded:
         """Encode rows as items ("database") or queries ("encode"), or predict their labels."""
-        takes_rows = hasher
-        hasher = vector_hasher(takes_rows, X)
+        taking = hasher.for_rows(X)
         if kind == "database":
-            return cls(takes_rows, hasher.encode_database(X))
+            return cls(hasher, taking.encode_database(X))
         if kind == "encode":
-            return cls(takes_rows, hasher.encode(X))
+            return cls(hasher, taking.encode(X))
         no_codes = BinaryCodes(np.empty((len(X), 1), np.uint8), 8)
-        probabilities = hasher.predict_proba(X) if kind == "predict_proba" else None
-        return cls(takes_rows, no_codes, np.asarray(hasher.predict(X)), probabilities)
+        probabilities = taking.predict_proba(X) if kind == "predict_proba" else None
+        return cls(hasher, no_codes, np.asarray(taking.predict(X)), probabilities)
 
     def part(self, rows: slice) -> Encoded:
         """Return what belongs to some of the rows."""
@@ -47,31 +45,26 @@ class Encoded:
         return Encoded(self.hasher, self.codes[rows], labels, probabilities)
 
 
-def can_predict(hasher: BaseHasher, method: str = "predict") -> bool:
+def can_predict(hasher: BaseHasher, method: Capability = "predict") -> bool:
     """Return whether a hasher predicts labels; numbers of clusters are none."""
-    return hasattr(hasher, method) and not holds_clusters(hasher)
+    return method in hasher.supports and not hasher.holds_clusters
 
 
 def check_predicts(hasher: BaseHasher, probabilities: bool) -> None:
     """Refuse predictions that the hasher cannot make."""
-    name = type(inner_hasher(hasher)).__name__
-    if not hasattr(hasher, "predict"):
-        raise ValueError(f"The hasher of this collection is {name}, which learns codes, not classes. Use a StarRidge.")
-    if holds_clusters(hasher):
+    hasher.require("predict")
+    if hasher.holds_clusters:
         raise ValueError(
             "The codes of this collection were learned without labels: they tell clusters apart, which have no names, "
             "so no label can be predicted. Label some items and fit again, or use a model that was fitted with labels."
         )
-    if probabilities and not hasattr(hasher, "predict_proba"):
-        raise ValueError(
-            f"The hasher of this collection is {name}, which predicts classes without probabilities. Leave them out, "
-            "or use a StarRidge."
-        )
+    if probabilities:
+        hasher.require("predict_proba")
 
 
 def predictions(encoded: Encoded) -> Prediction:
     """Return predicted labels as plain values."""
-    classes = None if encoded.probabilities is None else np.asarray(encoded.hasher.classes_).tolist()
+    classes = None if encoded.probabilities is None else encoded.hasher.class_labels
     probabilities = None if encoded.probabilities is None else encoded.probabilities.tolist()
     return Prediction(encoded.labels.tolist(), classes, probabilities)
 
@@ -79,20 +72,15 @@ def predictions(encoded: Encoded) -> Prediction:
 # Vectors from outside are checked before they meet those of other requests.
 
 
-def n_columns(hasher: BaseHasher) -> int | None:
-    """Return how many numbers a vector has for this hasher, None if it does not take vectors."""
-    return kept_width(hasher)
-
-
 def check_vectors(vectors: Sequence[Sequence[float]] | np.ndarray, hasher: BaseHasher, name: str) -> np.ndarray:
     """Return vectors as a matrix that this hasher can encode, or say which one it cannot; ``name`` is their name."""
-    width = n_columns(hasher)
+    width = hasher.vector_width
     if width is None:
         raise ValueError("The hasher of this collection was not fitted on vectors, so it cannot encode these.")
     if isinstance(vectors, np.ndarray) and vectors.dtype == object:
         return vectors  # cells of a table, which were checked
     for number, vector in enumerate(vectors):
-        if len(vector) != width and takes_cells(hasher):
+        if len(vector) != width and hasher.takes_cells:
             example = _example(hasher)
             sent = f"as `row` of each item: {example}" if name == "items" else f"as `rows`: [{example}]"
             raise ValueError(
@@ -113,7 +101,7 @@ def check_vectors(vectors: Sequence[Sequence[float]] | np.ndarray, hasher: BaseH
 
 def _example(hasher: BaseHasher) -> str:
     """Return how a row of a table is sent."""
-    names = [str(name) for name in getattr(hasher, "feature_names_in_", ())]
+    names = hasher.feature_names
     if not names:
         return f"a list of {hasher.n_features_in_} values, text or numbers"
     shown = ", ".join(f'"{each}": ...' for each in names[:_SHOWN])

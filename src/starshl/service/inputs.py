@@ -19,7 +19,6 @@ from ..data.tables.cells import is_number
 from ..exceptions import MissingExtraError
 from ..hashers.base import BaseHasher
 from ..hashers.columns import fills_gaps, number_columns
-from ..hashers.prepared import kept_width, takes_cells
 from .batching import map_future
 from .errors import BusyError, NotInstalledError, UnknownError
 from .searcher import Searcher
@@ -156,7 +155,7 @@ def row_vectors(searcher: Searcher, rows: Sequence[TableRow], name: str = "rows[
         with searcher.opened() as collection:
             hasher = collection.hasher
         cells = _cells(hasher, rows, name)
-        width = kept_width(hasher)
+        width = hasher.vector_width
         return cells if width is None or width == cells.shape[1] else kept_rows(hasher, cells, width)
 
     return submitted(prepare)
@@ -167,7 +166,7 @@ def row_items(searcher: Searcher, rows: Sequence[TableRow], items: NewItems) -> 
 
     def complete(vectors: np.ndarray) -> NewItems:
         with searcher.opened() as collection:
-            names = [str(name) for name in getattr(collection.hasher, "feature_names_in_", ())]
+            names = collection.hasher.feature_names
             kept = collection.kept_features()
         metadata = list(items.metadata or [{}] * len(rows))
         for number, row in enumerate(rows if kept else ()):
@@ -180,13 +179,13 @@ def row_items(searcher: Searcher, rows: Sequence[TableRow], items: NewItems) -> 
 
 def _cells(hasher: BaseHasher, rows: Sequence[TableRow], name: str) -> np.ndarray:
     """Return rows as a matrix of cells in the order of the columns that the hasher was fitted on."""
-    if not takes_cells(hasher):
+    if not hasher.takes_cells:
         raise ValueError(
             "The hasher of this collection takes vectors, not rows of a table with text. Send vectors: lists of "
             "numbers."
         )
     width = int(hasher.n_features_in_)
-    names = [str(name) for name in getattr(hasher, "feature_names_in_", ())]
+    names = hasher.feature_names
     cells = np.empty((len(rows), width), dtype=object)
     for number, row in enumerate(rows):
         if isinstance(row, Mapping):
@@ -200,7 +199,7 @@ def _cells(hasher: BaseHasher, rows: Sequence[TableRow], name: str) -> np.ndarra
     return cells
 
 
-def _check_numbers(hasher: BaseHasher, cells: np.ndarray, names: list[str], name: str) -> None:
+def _check_numbers(hasher: BaseHasher, cells: np.ndarray, names: Sequence[str], name: str) -> None:
     """Refuse what is no number where the hasher was fitted on numbers; its steps do not know rows and names."""
     takes_gaps = fills_gaps(hasher)
     for column in number_columns(hasher) or ():
@@ -218,7 +217,7 @@ def _check_numbers(hasher: BaseHasher, cells: np.ndarray, names: list[str], name
                 )
 
 
-def _in_order(row: Mapping[str, Cell], names: list[str], which: str) -> list[Any]:
+def _in_order(row: Mapping[str, Cell], names: Sequence[str], which: str) -> list[Any]:
     if not names:
         raise ValueError(f"{which} names columns, and those of this collection have no names. Send lists.")
     missing, unknown = [name for name in names if name not in row], sorted(set(row) - set(names))
@@ -230,5 +229,5 @@ def _in_order(row: Mapping[str, Cell], names: list[str], which: str) -> list[Any
     return [cast(Any, row[name]) for name in names]
 
 
-def _listed(names: list[str]) -> str:
+def _listed(names: Sequence[str]) -> str:
     return f": {', '.join(names[:_SHOWN])}{', ...' if len(names) > _SHOWN else ''}" if names else ""

@@ -25,9 +25,8 @@ from ..collection.filters import slow_filter_warning
 from ..collection.options import ALL_ITEMS, Filters, SearchOptions
 from ..exceptions import UnknownIdError
 from ..hashers.base import BaseHasher
-from ..hashers.prepared import holds_clusters, inner_hasher
 from .batching import Batcher, chain_future, map_future
-from .encoding import Encoded, can_predict, check_predicts, check_vectors, n_columns, predictions
+from .encoding import Encoded, can_predict, check_predicts, check_vectors, predictions
 from .errors import BusyError, worded
 from .lock import ReadersWriterLock
 from .observer import Observer
@@ -147,18 +146,18 @@ class Searcher:
     def info(self) -> CollectionInfo:
         """Return what the collection is and can do."""
         with self.opened() as collection:
-            hasher: Any = collection.hasher
-            classes = None if holds_clusters(hasher) else getattr(hasher, "classes_", None)
+            hasher = collection.hasher
+            has_classes = bool(hasher.class_labels) and not hasher.holds_clusters
             return CollectionInfo(
                 name=self.name,
                 n_items=len(collection),
                 n_bits=collection.n_bits,
-                method=type(inner_hasher(hasher)).__name__,
-                n_columns=n_columns(hasher),
+                method=hasher.method_name,
+                n_columns=hasher.vector_width,
                 vectors=collection.vector_dtype,
                 label_kind=collection.label_kind,
                 fields=collection.fields,
-                classes=None if classes is None else np.asarray(classes).tolist(),
+                classes=hasher.class_labels if has_classes else None,
                 predicts=can_predict(hasher),
                 probabilities=can_predict(hasher, "predict_proba"),
                 writable=not self.read_only,
@@ -174,7 +173,7 @@ class Searcher:
         """Search for, encode and classify a vector, so that no request waits for loops that compile on first use."""
         with self.opened() as collection:
             hasher, has_items = collection.hasher, len(collection) > 0
-        width = n_columns(hasher)
+        width = hasher.vector_width
         if width is None:
             return
         rows = [[0.0] * width]
@@ -183,7 +182,7 @@ class Searcher:
             options = (SearchOptions(k=1), SearchOptions(k=1, rescore=False), SearchOptions(k=1, radius=0))
             futures += [self.search(rows, options=each) for each in options]
         if can_predict(hasher):
-            futures.append(self.predict(rows, probabilities=hasattr(hasher, "predict_proba")))
+            futures.append(self.predict(rows, probabilities="predict_proba" in hasher.supports))
         for future in futures:
             future.result()
 
@@ -269,7 +268,7 @@ class Searcher:
     def check_hasher(self, hasher: BaseHasher) -> None:
         """Refuse a hasher that cannot encode the kept vectors."""
         with self.opened() as collection:
-            known, given = n_columns(collection.hasher), n_columns(hasher)
+            known, given = collection.hasher.vector_width, hasher.vector_width
             if collection.vector_dtype is None:
                 raise ValueError("This collection keeps no vectors, so its items cannot be encoded again.")
             if known != given:

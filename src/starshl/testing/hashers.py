@@ -19,7 +19,8 @@ from threadpoolctl import threadpool_limits
 
 from .._common.bundle import read_bundle
 from ..collection.collection import Collection
-from ..hashers.base import BaseHasher
+from ..exceptions import MissingCapabilityError
+from ..hashers.base import CAPABILITIES, BaseHasher, Capability
 from ..hashers.catalog import METHODS
 from .expectations import Case, Interruption, expect, expect_error, expect_same, interrupted_after, reload, run_checks
 
@@ -113,6 +114,78 @@ def check_hasher_of_the_catalog_backs_a_collection(case: Case) -> None:
         expect(items.codes(ids) == hasher.encode_database(case.X), "the collection holds other codes.")
 
 
+# Checks of what only some hashers can do.
+
+
+def check_declared_capabilities_are_there_and_no_others(case: Case) -> None:
+    hasher = case.fitted()
+    unknown = set(hasher.supports) - set(CAPABILITIES)
+    expect(not unknown, f"supports names {sorted(unknown)}; known are {sorted(CAPABILITIES)}.")
+    for capability in CAPABILITIES:
+        is_there = hasattr(hasher, capability)
+        if capability in hasher.supports:
+            expect(is_there, f"supports names {capability!r}, and there is no such method.")
+        else:
+            expect(not is_there, f"there is a method {capability}, which supports does not name.")
+            expect_error("", partial(hasher.require, capability), (MissingCapabilityError,))
+
+
+def check_rows_are_classified_as_declared(case: Case) -> None:
+    if not case.template.supports:
+        return
+    hasher = case.fitted()
+    n_rows, labels = len(case.X), hasher.class_labels
+    shapes: dict[Capability, tuple[int, ...]] = {
+        "predict": (n_rows,),
+        "predict_proba": (n_rows, len(labels)),
+        "class_scores": (n_rows, len(labels)),
+        "codeword_distances": (n_rows, len(labels)),
+        "novelty": (n_rows,),
+    }
+    for capability, shape in shapes.items():
+        if capability in hasher.supports:
+            given = getattr(hasher, capability)(case.X)
+            expect(given.shape == shape, f"{capability} gives the shape {given.shape}; it must be {shape}.")
+    if "predict" in hasher.supports:
+        predicted = {*hasher.predict(case.X).tolist(), *hasher.predict_training(case.X).tolist()}
+        expect(predicted <= set(labels), f"predicted are {predicted - set(labels)}, which classes_ does not hold.")
+    if "predict_proba" in hasher.supports:
+        expect(np.allclose(hasher.predict_proba(case.X).sum(axis=1), 1), "probabilities of a row do not sum to one.")
+    if "score" in hasher.supports:
+        expect(bool(np.isfinite(hasher.score(case.X, case.y))), "score is not a finite number.")
+    if "contributions" in hasher.supports:
+        parts = hasher.contributions(case.X[:1])
+        expect(np.allclose(parts.by_kernel.sum(axis=1), parts.by_row.sum(axis=1)), "contributions do not add up.")
+
+
+def check_items_are_found_by_the_index_of_the_hasher(case: Case) -> None:
+    hasher = case.fitted()
+    items, stored = hasher.encode_database(case.X), hasher.encode_training(case.X, case.y)
+    expect(len(stored) == len(items), f"encode_training gives {len(stored)} codes for {len(items)} rows.")
+    expect(stored.space_id == items.space_id, "encode_training gives codes of another space.")
+    queries: Any = hasher.encode_queries(case.X[:5])
+    shape = hasher.make_index(items).search(queries, 3).ids.shape
+    expect(shape == (5, 3), f"five queries for three items each find ids of shape {shape}.")
+    words = hasher.class_words
+    expect(words is None or len(words) == len(hasher.class_labels), "class_words does not hold one word per class.")
+    if "relabel" in hasher.supports:
+        expect(hasher.relabel(items, case.y) == hasher.encode_database(case.X, case.y), "relabel gives other codes.")
+
+
+def check_fitted_hasher_is_changed_as_declared(case: Case) -> None:
+    if not case.template.supports & {"with_bits", "compress"}:
+        return
+    hasher = case.fitted()
+    if "with_bits" in hasher.supports:
+        n_bits = hasher.n_bits_ + case.facts.bits_multiple_of
+        given = hasher.with_bits(n_bits).encode(case.X).n_bits
+        expect(given == n_bits, f"with_bits({n_bits}) gives {given} bits.")
+    if "compress" in hasher.supports:
+        small = hasher.compress(len(hasher.kept_samples) // 2)
+        expect(small.encode(case.X).n_bits == hasher.n_bits_, "compress changes the number of bits.")
+        expect(small.fit_summary.agreement is not None, "compress does not say which share of the bits stays.")
+
+
 # Checks of fit: the same bytes every time, for any threads and layout, and completely or not at all.
 
 _CALLS_BEFORE_INTERRUPTION = (1, 10, 40, 160, 640, 2560)  # early and late in a fit, whatever its length
@@ -173,8 +246,9 @@ def check_awkward_rows_get_codes(case: Case) -> None:
 
 
 def check_history_of_the_objective_is_finite(case: Case) -> None:
-    history = getattr(case.fitted(), "objective_history_", np.zeros(1))
-    expect(np.ndim(history) == 1 and bool(np.isfinite(history).all()), "objective_history_ is not a finite vector.")
+    history = case.fitted().fit_summary.objective
+    is_finite = history is None or (np.ndim(history) == 1 and bool(np.isfinite(history).all()))
+    expect(is_finite, "objective_history_ is not a finite vector.")
 
 
 def check_few_bits_are_given_or_refused_by_the_rule(case: Case) -> None:
@@ -295,7 +369,8 @@ def check_hasher(hasher: BaseHasher | Callable[[], BaseHasher]) -> None:
     """Run every check of the contract; raise an AssertionError that names the first one that fails.
 
     The hasher is fitted several dozen times on 300 rows of 64 features, so give it settings under which that is
-    quick. Checks follow the facts it declares: what it does with labels, and what limits the length of its codes.
+    quick. Checks follow what it declares: in ``facts``, what it does with labels and what limits the length of its
+    codes, and in ``supports``, what it can do besides.
     ``sklearn.utils.estimator_checks.check_estimator`` covers the part of the contract that is scikit-learn's.
 
     Parameters

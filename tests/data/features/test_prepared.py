@@ -18,7 +18,6 @@ from starshl.data.features import Impute, Scale, TableFeatures, Text
 from starshl.exceptions import BundleFormatError
 from starshl.hashers import PreparedHasher
 from starshl.hashers.baselines import LSHash, RandomRotation
-from starshl.hashers.prepared import inner_hasher
 
 
 @pytest.fixture(scope="module")
@@ -165,8 +164,9 @@ def test_compressed_hasher_keeps_the_preparation(prepared_ridge, wine, tmp_path)
 
 def test_what_the_hasher_inside_lacks_is_lacking_outside(wine):
     prepared = PreparedHasher([Scale()], LSHash(8, random_state=0)).fit(wine[0])
-    for name in ("with_bits", "compress", "predict_proba", "training_codes_", "choice_", "transduction_"):
+    for name in ("with_bits", "compress", "predict_proba", "choice_", "transduction_"):
         assert not hasattr(prepared, name)
+    assert prepared.training_codes_ is None
 
 
 def test_facts_and_settings_are_those_of_the_hasher_inside():
@@ -315,5 +315,5 @@ def test_a_file_whose_steps_were_taken_out_is_refused(wine, tmp_path):
 def test_the_hasher_inside_is_found_through_every_layer_of_preprocessing(wine):
     innermost = LSHash(8, random_state=0)
     outer = PreparedHasher([Scale()], PreparedHasher([Scale()], innermost)).fit(wine[0])
-    assert inner_hasher(outer) is outer.hasher_.hasher_
-    assert inner_hasher(inner_hasher(outer)) is inner_hasher(outer)
+    assert outer.inner is outer.hasher_.hasher_
+    assert outer.inner.inner is outer.inner

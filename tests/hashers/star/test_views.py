@@ -9,7 +9,6 @@ from scipy.sparse import csr_array
 
 from starshl import NeighborGraph, StarRidge, StarSHL, load
 from starshl._common.bundle import read_bundle, write_bundle
-from starshl.collection.explanation import contributions
 from starshl.exceptions import BundleFormatError
 from starshl.learning.kernels import Gaussian, OnColumns, ScaledGaussian
 from starshl.learning.kernels.choice import resolve_kernels
@@ -187,7 +186,7 @@ def test_given_graph_is_used_with_views(data):
 
 
 def test_parts_of_a_score_name_the_view(hasher, queries):
-    parts = contributions(hasher, queries[0][:1])
+    parts = hasher.contributions(queries[0][:1])
     assert parts.kernels[0].startswith("shape: ")
     expansion = hasher._expansion
     everything = np.ones(len(parts.by_kernel))

@@ -20,7 +20,7 @@ from ...evaluation.comparison import Comparison, compare_choice
 from ...evaluation.comparison_page import find_titles, guess_picture_shape, write_page
 from ...evaluation.hasher_choice import choose_hasher
 from ...hashers.base import BaseHasher
-from ...hashers.fitting import at_length, codes_of_vectors, name_features
+from ...hashers.fitting import codes_of_vectors, name_features
 from ...index.base import check_ids
 from ...index.metadata import check_metadata
 from ..collection import atomic_collection
@@ -130,7 +130,7 @@ def binarize(
     choice = choose_hasher(split, hasher, n_bits)
     comparison = compare_choice(split, choice)
     is_settled = len(choice.lengths) == 1
-    chosen = choice.hasher if is_settled else at_length(choice.hasher, comparison.n_bits)
+    chosen = choice.hasher if is_settled else choice.hasher.at_length(comparison.n_bits)
     fitted = clone(chosen).fit(X, known)
     name_features(fitted, feature_names)
     codes = codes_of_vectors(fitted, X, known)

@@ -85,6 +85,7 @@ class CodewordSVM(BaseHasher):
         cost="n_bits x SVM(n)",
         samples="vectors and labels",
     )
+    supports = frozenset({"predict"})
 
     def __init__(
         self,

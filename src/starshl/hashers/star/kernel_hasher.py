@@ -16,11 +16,13 @@ from ..._common.labels import Labels, LabelsLike, check_labels
 from ..._common.validation import SamplesLike, check_choice
 from ...codes.binary import BinaryCodes
 from ...codes.codebook import Codebook
+from ...exceptions import MissingCapabilityError
 from ...learning.kernels.choice import KernelsLike, is_precomputed, resolve_kernels
 from ...learning.kernels.kernel import Kernel
 from ...learning.kernels.views import ViewsLike, kernels_of_views, view_shares
 from ...learning.solvers.objective import hamming_distances, hinge_distances, nearest_codewords
-from ..base import BaseHasher
+from ..base import BaseHasher, Capability, FitSummary
+from .contributions import Contributions
 from .expansion import Expansion
 from .novelty import Rejection
 from .samples import SAMPLE_TYPES, Samples, take_sparse
@@ -34,6 +36,11 @@ def with_codewords(codes: BinaryCodes, rows: np.ndarray, codewords: np.ndarray) 
     packed = codes.packed.copy()
     packed[rows] = BinaryCodes.from_signs(codewords).packed
     return replace(codes, packed=packed)
+
+
+_SUPPORTED: frozenset[Capability] = frozenset(
+    {"predict", "score", "novelty", "codeword_distances", "relabel", "compress", "contributions"}
+)
 
 
 class KernelHasher(Rejection, BaseHasher):
@@ -56,6 +63,28 @@ class KernelHasher(Rejection, BaseHasher):
     norms_: np.ndarray
     view_names_: np.ndarray
     view_shares_: np.ndarray
+
+    @property
+    def supports(self) -> frozenset[Capability]:
+        """What hashers over a kernel mixture can do: less if they were compressed, or have no kernels of their own."""
+        learned = vars(self)
+        missing: set[Capability] = set()
+        if "kernels_" in learned and "novelty_calibration_" not in learned:
+            missing.add("novelty")
+        if not learned.get("kernels_", True):
+            missing.add("contributions")
+        return _SUPPORTED - missing
+
+    def _lacking(self, capability: Capability, parameter: str | None) -> MissingCapabilityError:
+        if capability != "novelty":
+            return super()._lacking(capability, parameter)
+        return MissingCapabilityError(
+            "This hasher was compressed and no longer has its training rows, which novelty compares samples with",
+            advice="Use the hasher that it was made from.",
+            parameter=parameter,
+            method=self.method_name,
+            capability=capability,
+        )
 
     @staticmethod
     @abstractmethod
@@ -81,12 +110,11 @@ class KernelHasher(Rejection, BaseHasher):
         """Return the kernels of every view, once the columns of X are known."""
         if self.views is None or isinstance(kernels, str):
             return kernels
-        n_features = getattr(self, "n_features_in_", None)
-        if n_features is None:
+        if self.row_width is None:
             raise ValueError(
                 "views names columns of X, and these kernels compare samples that have none. Give rows of numbers."
             )
-        return kernels_of_views(kernels, self.views, n_features, getattr(self, "feature_names_in_", None))
+        return kernels_of_views(kernels, self.views, self.row_width, vars(self).get("feature_names_in_"))
 
     def _store_views(self) -> dict[str, float]:
         """Set and return how much each view counts."""
@@ -119,11 +147,30 @@ class KernelHasher(Rejection, BaseHasher):
             unlabeled.
         """
         codes = self._encode_unlabeled(X)
-        if y is None:
-            return codes
+        return codes if y is None else self.relabel(codes, y)
+
+    def relabel(self, codes: BinaryCodes, y: LabelsLike) -> BinaryCodes:
+        """Return the codes with the codewords of these labels; without a known label, a code stays as it is."""
         positions = self.codebook_.positions_of(check_labels(y, len(codes)))
         known = positions >= 0
         return with_codewords(codes, known, self.codebook_.words[positions[known]])
+
+    def contributions(self, X: SamplesLike) -> Contributions:
+        """Return how much each kernel, view and training row adds to the scores of the one sample in X."""
+        self.require("contributions")
+        return Contributions.of(self._expansion, self._read(X).values, of_classes="class_scores" in self.supports)
+
+    @property
+    def fit_summary(self) -> FitSummary:
+        """What the fit found besides the hash functions, with the shares of kernels and views."""
+        weights = np.atleast_2d(self.kernel_weights_).mean(axis=0)
+        has_shares = len(self.kernels_) > 0 and weights.sum() > 0
+        return replace(
+            super().fit_summary,
+            kernels=list(zip(self.kernels_, (weights / weights.sum()).tolist(), strict=True)) if has_shares else [],
+            views=self.view_weights_,
+            agreement=vars(self).get("agreement_"),
+        )
 
     def _codebook(self, given: object, *, is_named: bool) -> Codebook:
         """Return the codebook of the codewords: the given one, or a new one; clusters have no names."""
@@ -131,7 +178,8 @@ class KernelHasher(Rejection, BaseHasher):
             return given
         fit_digest = None
         if not is_named:
-            fit_digest = self.codebook_.fit_digest if hasattr(self, "codebook_") else digest_of_fit(vars(self))
+            earlier = self.class_codebook
+            fit_digest = digest_of_fit(vars(self)) if earlier is None else earlier.fit_digest
         return Codebook(self.codewords_, self.classes_, fit_digest=fit_digest)
 
     def _codewords_of_length(self, n_bits: int) -> str | Codebook:

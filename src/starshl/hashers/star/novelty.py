@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse, vstack
@@ -20,6 +20,9 @@ from ...learning.solvers.ridge import RidgeFactor
 from .expansion import Expansion
 from .ridge_training import stratified_rows
 from .samples import Precomputed, Samples
+
+if TYPE_CHECKING:
+    from ..base import Capability
 
 _TILE = 256  # rows that meet the support rows together
 
@@ -52,15 +55,6 @@ class NoveltyRule:
         return cls(
             hasher.novelty_weight_, hasher.novelty_neighbors_, hasher.novelty_units_, hasher.novelty_calibration_
         )
-
-    def learned(self) -> dict[str, Any]:
-        """Return the same by the names of learned attributes."""
-        return {
-            "novelty_weight_": self.weight,
-            "novelty_neighbors_": self.n_neighbors,
-            "novelty_units_": self.units,
-            "novelty_calibration_": self.calibration,
-        }
 
     def measure(self, unexplained: np.ndarray, distances: np.ndarray) -> np.ndarray:
         """Return the measure of rows; large is unlike all training rows."""
@@ -262,10 +256,20 @@ def _area_under_curve(known: np.ndarray, novel: np.ndarray) -> float:
     return float(np.mean(below[0] + below[1])) / (2 * len(known))
 
 
+class ClassRegression(NamedTuple):
+    """Class scores over the support rows and further ones, and the rule that uses them."""
+
+    rows: np.ndarray
+    samples: Rows
+    coefficients: np.ndarray
+    intercept: np.ndarray
+    rule: NoveltyRule
+
+
 def learn_novelty(
     functions: Expansion, samples: Samples, rows: np.ndarray, index: np.ndarray, n_classes: int
-) -> dict[str, Any]:
-    """Return what a hasher without class scores learns about novelty, by the names of learned attributes.
+) -> ClassRegression:
+    """Return what a hasher without class scores learns about novelty.
 
     Support rows of a hinge loss lie between classes. Others are kept beside them, to be compared with, and the classes
     of these are regressed under the mean kernel of the functions.
@@ -285,13 +289,8 @@ def learn_novelty(
     regression = _regress_classes(everything, samples, basis, index, n_classes)
     calibrated = rows[stratified_rows(index[rows], _CALIBRATION_ROWS, _SEED)]
     training = regression.training(samples, calibrated, index)
-    return {
-        "novelty_rows_": further,
-        "novelty_samples_": kept,
-        "novelty_coef_": regression.expansion.coefficients,
-        "novelty_intercept_": regression.expansion.intercept,
-        **training.rule(_SEED).learned(),
-    }
+    learned = regression.expansion
+    return ClassRegression(further, kept, learned.coefficients, learned.intercept, training.rule(_SEED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,6 +374,16 @@ class Rejection:
 
         def _read(self, X: SamplesLike) -> Samples: ...
 
+        def require(self, *capabilities: Capability, parameter: str | None = None) -> None: ...
+
+    def _store_novelty(self, rule: NoveltyRule, further: ClassRegression | None = None) -> None:
+        """Set what :meth:`novelty` needs; a hasher without class scores has learned some over further rows."""
+        if further is not None:
+            self.novelty_rows_, self.novelty_samples_ = further.rows, further.samples
+            self.novelty_coef_, self.novelty_intercept_ = further.coefficients, further.intercept
+        self.novelty_weight_, self.novelty_neighbors_ = rule.weight, rule.n_neighbors
+        self.novelty_units_, self.novelty_calibration_ = rule.units, rule.calibration
+
     @abstractmethod
     def _predicted_index(self, X: SamplesLike) -> np.ndarray:
         """Return the number of the class of each sample."""
@@ -383,7 +392,7 @@ class Rejection:
     def _class_expansion(self) -> Expansion:
         """Class scores over the support rows, with kernel weights that all of them share."""
         own = self._expansion
-        if not hasattr(self, "novelty_rows_"):  # the functions of the hasher are class scores already
+        if "novelty_rows_" not in vars(self):  # the functions of the hasher are class scores already
             return own
         everything = with_further_rows(own, self.novelty_rows_, self.novelty_samples_)
         coefficients, intercept = self.novelty_coef_, self.novelty_intercept_
@@ -415,11 +424,7 @@ class Rejection:
         after the other is left out.
         """
         check_is_fitted(self)
-        if not hasattr(self, "novelty_calibration_"):
-            raise ValueError(
-                "This hasher was compressed and no longer has its training rows, which novelty compares samples with. "
-                "Use the hasher that it was made from."
-            )
+        self.require("novelty")
         with using_threads(self.n_jobs):
             return NoveltyRule.of(self).shares(self._read(X), self._class_expansion)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Literal, Self
+from dataclasses import fields, replace
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,16 +16,24 @@ from ..._common.validation import SamplesLike, Seed
 from ...codes.binary import BinaryCodes
 from ...codes.codebook import CodewordsLike
 from ...learning.graphs.neighbor_graph import NeighborGraph
-from ...learning.kernels.choice import KernelsLike
+from ...learning.kernels.choice import KernelsLike, is_precomputed
 from ...learning.kernels.views import ViewsLike
 from ...learning.solvers.calibration import Calibration
-from ..base import all_or_nothing
+from ..base import Capability, FitSummary, all_or_nothing
 from ..facts import Facts
+from ..supervision import TrainingRows
 from .compression import compress_expansion
 from .kernel_hasher import KernelHasher, with_codewords, with_given_labels
 from .landmarks import solve_by_landmarks
 from .novelty import NoveltyTraining, without_novelty
-from .posterior import QUERY_SHARPENING, bit_scores, choose_database_temperature, linear_bit_scores, posterior
+from .posterior import (
+    QUERY_SHARPENING,
+    bit_scores,
+    choose_database_temperature,
+    linear_bit_scores,
+    posterior,
+    precision_among,
+)
 from .ridge_targets import choose_targets, read_labels
 from .ridge_training import (
     RidgeSettings,
@@ -42,6 +50,8 @@ from .star_training import check_codebook, initial_codewords, warn_about_length
 from .storage import check_star_ridge
 
 _SEEDS = np.iinfo(np.int32).max
+# Precision at 10, and the left-out rows from which it is estimated.
+_N_NEAREST, _N_QUERIES, _N_ITEMS = 10, 500, 2000
 
 
 class StarRidge(KernelHasher):
@@ -138,6 +148,7 @@ class StarRidge(KernelHasher):
         cost="n^3 / 3, for any number of bits",
         samples="vectors, kernels on any samples, or precomputed kernels",
         sparse=True,
+        reads_blocks=True,
     )
 
     _check_state = staticmethod(check_star_ridge)
@@ -172,6 +183,14 @@ class StarRidge(KernelHasher):
         self.max_memory = max_memory
         self.random_state = random_state
         self.verbose = verbose
+
+    @property
+    def supports(self) -> frozenset[Capability]:
+        """What every hasher over a kernel mixture can do, and more, because there are class scores."""
+        own: set[Capability] = {"predict_proba", "class_scores", "with_bits"}
+        if vars(self).get("sample_kind_", "vectors") in ("vectors", "sparse_vectors"):
+            own.add("training_rows")
+        return super().supports | own
 
     @all_or_nothing
     def fit(
@@ -281,6 +300,63 @@ class StarRidge(KernelHasher):
         codes = self._codes(self.training_scores_, self.database_temperature_)
         return with_codewords(codes, self.labeled_, self.codewords_[self.assignments_[self.labeled_]])
 
+    def training_rows(self) -> TrainingRows:
+        """Return the rows of the fit that this hasher keeps: all of them, or its landmarks."""
+        self.require("training_rows")
+        label, guess = np.where(self.labeled_, self.assignments_, -1), self._left_out_index()
+        return TrainingRows(self.support_samples_, label[self.support_], guess[self.support_])
+
+    def predict_training(self, X: SamplesLike) -> np.ndarray:
+        """Return the class of each row of the fit, as the other rows predict it."""
+        return self.classes_[self._left_out_index()]
+
+    @property
+    def holds_clusters(self) -> bool:
+        """Whether the fit had no labels."""
+        return not self.labeled_.any()
+
+    @property
+    def fit_summary(self) -> FitSummary:
+        """What the fit found besides the hash functions, with its rows, its ridge and its temperature."""
+        figures = {
+            "training rows": f"{len(self.labeled_):,}, of which {int(self.labeled_.sum()):,} had a label",
+            "ridge": f"{self.ridge_:.4g}",
+            "temperature": f"{self.temperature_:.4g}",
+        }
+        return replace(super().fit_summary, figures=figures)
+
+    def leave_one_out(self, *, precision: bool = True) -> dict[str, Any] | None:
+        """Return the accuracy, and the precision of searches, of labeled training rows that are each left out."""
+        rows = np.flatnonzero(self.labeled_)
+        if not len(rows):
+            return None
+        scores, classes = self._bend(self.training_scores_[rows]), self.assignments_[rows]
+        result: dict[str, Any] = {
+            "how": f"leave-one-out: {len(rows):,} labeled training rows, each scored without itself",
+            "accuracy": round(float(np.mean(scores.argmax(axis=1) == classes)), 4),
+        }
+        if precision and self.head_ == "posterior" and len(rows) > _N_NEAREST:
+            few = np.random.RandomState(0).permutation(len(rows))[:_N_ITEMS]
+            few_scores, shares = scores[few], np.eye(len(self.codewords_))[classes[few]]
+            asked = bit_scores(few_scores[:_N_QUERIES], self.codewords_, self.query_temperature_) >= 0
+            stored = bit_scores(few_scores, self.codewords_, self.database_temperature_) >= 0
+            result["precision_at_10"] = round(precision_among(asked, stored, shares), 4)
+            result["how"] += f"; precision of {len(asked):,} of them among {len(few):,} as items without labels"
+        return result
+
+    def fit_tasks(self, n_rows: int, y: LabelsLike) -> Literal["blocks"] | None:
+        """Return "blocks" if there are too many labeled rows to factorize a kernel matrix."""
+        labeled = check_labels(y, n_rows).labeled
+        if is_precomputed(self.kernels) or int(labeled.sum()) <= self.max_exact_rows:
+            return None
+        if self.unlabeled == "graph" and not labeled.all():
+            raise ValueError(
+                f"{int(np.sum(~labeled)):,} of {n_rows:,} rows have no label. Spreading labels needs the "
+                "neighbor graph of all rows, which cannot be spread over a cluster. Set unlabeled='ignore', or give "
+                "these rows labels."
+            )
+        return "blocks"
+
     def compress(self, n_support: int | None = None, X: SamplesLike | None = None, random_state: Seed = 0) -> Self:
         """Return a fitted hasher that encodes faster, because it has fewer support rows; this one stays as it is.
 
@@ -346,7 +422,7 @@ class StarRidge(KernelHasher):
             mixture.ridge,
             mixture.constant,
         )
-        self.__dict__ |= training.rule(seed).learned()
+        self._store_novelty(training.rule(seed))
 
     def _set_codewords(self, n_bits: int, codewords: CodewordsLike) -> None:
         """Set the codewords, and everything else that depends on them."""
@@ -372,6 +448,9 @@ class StarRidge(KernelHasher):
     def _predicted_index(self, X: SamplesLike) -> np.ndarray:
         """Return the most probable class, also where several classes share a codeword."""
         return self._bend(self.class_scores(X)).argmax(axis=1)
+
+    def _left_out_index(self) -> np.ndarray:
+        return self._bend(self.training_scores_).argmax(axis=1)
 
     def _bend(self, scores: np.ndarray) -> np.ndarray:
         return Calibration(self.temperature_, self.curvature_, self.class_shifts_).bend(scores)

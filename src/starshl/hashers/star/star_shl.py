@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import fields
+from types import MappingProxyType
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -16,7 +17,7 @@ from ..._common.validation import SamplesLike, Seed
 from ...codes.binary import BinaryCodes
 from ...codes.codebook import CodewordsLike
 from ...learning.graphs.neighbor_graph import NeighborGraph
-from ...learning.kernels.choice import KernelsLike
+from ...learning.kernels.choice import KernelsLike, is_precomputed
 from ...learning.kernels.views import ViewsLike
 from ...learning.solvers.objective import hinge_distances
 from ...learning.solvers.problem import Solution
@@ -39,29 +40,6 @@ from .star_training import (
     warn_about,
 )
 from .storage import check_star_shl
-
-
-def learned_by_descent(solution: Solution, rows: np.ndarray, n_rows: int) -> dict[str, Any]:
-    """Return the learned attributes of a StarSHL that a descent over some of its ``n_rows`` training rows gives."""
-    dual_coef = np.zeros((len(solution.coefficients), n_rows))
-    dual_coef[:, rows] = solution.coefficients
-    return {
-        "codewords_": solution.codewords,
-        "kernel_weights_": solution.weights,
-        "dual_coef_": dual_coef,
-        "intercept_": solution.intercept,
-        "norms_": np.sqrt(2.0 * solution.penalty),
-        "violations_": solution.violation,
-        "support_": np.flatnonzero(np.any(dual_coef, axis=0)),
-        "objective_history_": solution.objective,
-        "surrogate_history_": solution.surrogate,
-        "distortion_history_": solution.distortion,
-        "n_iter_": solution.n_iter,
-        "n_reassigned_": solution.n_moved,
-        "n_flipped_": solution.n_flipped,
-        "n_relaxed_": solution.n_dropped,
-        "n_constant_bits_": int(solution.is_constant.sum()),
-    }
 
 
 class StarSHL(KernelHasher):
@@ -193,6 +171,7 @@ class StarSHL(KernelHasher):
         sparse=True,
     )
 
+    presets = MappingProxyType({"paper": PAPER_SETTINGS})
     _check_state = staticmethod(check_star_shl)
 
     def __init__(
@@ -291,13 +270,14 @@ class StarSHL(KernelHasher):
         self.sample_kind_ = samples.kind
         self.kernels_ = fitted_kernels
         self.classes_ = training.classes
-        vars(self).update(learned_by_descent(solution, training.rows, len(samples)))
+        self._store(solution, training.rows, len(samples))
         self.codeword_counts_ = np.bincount(solution.assignments, training.cost, minlength=len(training.classes))
         self.support_samples_ = samples.keep(self.support_)
         self._label_training_rows(samples, training, solution)
         self.codebook_ = self._codebook(self.codewords, is_named=bool(training.labels.labeled.any()))
         self.choice_ = describe_choice(training, self._store_views())
-        self.__dict__ |= learn_novelty(self._expansion, samples, training.rows, self.assignments_, len(self.classes_))
+        novelty = learn_novelty(self._expansion, samples, training.rows, self.assignments_, len(self.classes_))
+        self._store_novelty(novelty.rule, novelty)
         warn_about(settings, solution)
         return self
 
@@ -368,6 +348,10 @@ class StarSHL(KernelHasher):
         further = None if X is None else self._read(X)
         return self._with_expansion(compress_expansion(self._expansion, n_support, further, random_state))
 
+    def fit_tasks(self, n_rows: int, y: LabelsLike) -> Literal["bits"] | None:
+        """Return "bits", unless only the kernel matrix is known."""
+        return None if is_precomputed(self.kernels) else "bits"
+
     def _settings(self) -> Settings:
         return Settings(**{each.name: getattr(self, each.name) for each in fields(Settings)})
 
@@ -385,6 +369,26 @@ class StarSHL(KernelHasher):
         small.training_packed_ = BinaryCodes.from_scores(scores).packed
         small.transduction_ = self.classes_[self._predict_index(scores)].astype(self.transduction_.dtype)
         return small
+
+    def _store(self, solution: Solution, rows: np.ndarray, n_rows: int) -> None:
+        """Set what a descent over some of the ``n_rows`` training rows has found."""
+        dual_coef = np.zeros((len(solution.coefficients), n_rows))
+        dual_coef[:, rows] = solution.coefficients
+        self.codewords_ = solution.codewords
+        self.kernel_weights_ = solution.weights
+        self.dual_coef_ = dual_coef
+        self.intercept_ = solution.intercept
+        self.norms_ = np.sqrt(2.0 * solution.penalty)
+        self.violations_ = solution.violation
+        self.support_ = np.flatnonzero(np.any(dual_coef, axis=0))
+        self.objective_history_ = solution.objective
+        self.surrogate_history_ = solution.surrogate
+        self.distortion_history_ = solution.distortion
+        self.n_iter_ = solution.n_iter
+        self.n_reassigned_ = solution.n_moved
+        self.n_flipped_ = solution.n_flipped
+        self.n_relaxed_ = solution.n_dropped
+        self.n_constant_bits_ = int(solution.is_constant.sum())
 
     def _label_training_rows(self, samples: Samples, training: TrainingSet, solution: Solution) -> None:
         """Set ``assignments_``, ``transduction_`` and codes for all rows, also those of weight zero."""

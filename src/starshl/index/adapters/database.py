@@ -70,7 +70,7 @@ def items_of(collection: StoredItems) -> tuple[BinaryCodes, np.ndarray, list[dic
     An item's reference and label become its metadata ``reference`` and ``label``, unless the metadata has entries of
     these names.
     """
-    if hasattr(collection.hasher, "make_index"):
+    if collection.hasher.code_metric != "hamming":
         raise UnsupportedOperationError(
             f"The codes of this {type(collection.hasher).__name__} need a special distance, and other systems "
             "compare codes only by Hamming distance. Search the collection itself, or export a collection of another "
@@ -78,9 +78,9 @@ def items_of(collection: StoredItems) -> tuple[BinaryCodes, np.ndarray, list[dic
         )
     rows, n_bits = collection.rows(), collection.n_bits
     packed = np.frombuffer(b"".join(row.code for row in rows), np.uint8).reshape(len(rows), n_bytes(n_bits))
+    codes = BinaryCodes(packed, n_bits, collection.hasher.space_id_)
     metadata = [_fields_of(row) | json.loads(row.metadata) for row in rows]
-    space_id = getattr(collection.hasher, "space_id_", None)
-    return BinaryCodes(packed, n_bits, space_id), np.array([row.id for row in rows], np.int64), metadata
+    return codes, np.array([row.id for row in rows], np.int64), metadata
 
 
 def _fields_of(row: Any) -> dict[str, Any]:

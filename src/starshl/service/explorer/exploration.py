@@ -15,7 +15,7 @@ from ...codes.binary import BinaryCodes
 from ...collection.answers import Explanation, Hit, Item
 from ...collection.collection import Collection
 from ...exceptions import UnknownIdError
-from ...hashers.prepared import class_names, holds_clusters, inner_hasher, without_steps
+from ...hashers.base import BaseHasher
 from ..inputs import text_vectors
 from ..searcher import existing_items
 from ..workspace import Workspace
@@ -58,14 +58,14 @@ class Portrait:
 
 def portrait_of(collection: Collection, vector: np.ndarray) -> Portrait:
     """Return what the hasher of a collection makes of a vector."""
-    hasher: Any = without_steps(collection.hasher)
-    rows = np.asarray(vector)[None]
+    hasher = collection.hasher.without_steps()
+    rows, rule = np.asarray(vector)[None], hasher.class_rule
     return Portrait(
         bits=bits_of(hasher.encode(rows))[0],
-        n_class_bits=int(getattr(inner_hasher(hasher), "class_bits_", 0)),
+        n_class_bits=0 if rule is None else rule.class_bits,
         guesses=_guesses(hasher, rows),
-        novelty=_novelty(hasher, rows),
-        are_clusters=holds_clusters(hasher),
+        novelty=float(hasher.novelty(rows)[0]) if "novelty" in hasher.supports else None,
+        are_clusters=hasher.holds_clusters,
     )
 
 
@@ -74,24 +74,20 @@ def bits_of(codes: BinaryCodes) -> list[list[bool]]:
     return (codes.to_signs() > 0).tolist()
 
 
-def _guesses(hasher: Any, rows: np.ndarray) -> list[Guess]:
-    if hasattr(hasher, "predict_proba"):
+def class_names(hasher: BaseHasher) -> list[Label]:
+    """Return what pages call the classes of a hasher; the number of a cluster must not be taken for a label."""
+    return [f"cluster {name}" for name in hasher.class_labels] if hasher.holds_clusters else hasher.class_labels
+
+
+def _guesses(hasher: BaseHasher, rows: np.ndarray) -> list[Guess]:
+    if "predict_proba" in hasher.supports:
         shares = hasher.predict_proba(rows)[0]
         best = [place for place in np.argsort(-shares, kind="stable")[:_MOST_GUESSES] if shares[place] >= _LEAST_SHARE]
         classes = class_names(hasher)
         return [Guess(classes[place], float(shares[place])) for place in best]
-    if hasattr(hasher, "predict") and len(getattr(hasher, "classes_", ())) and not holds_clusters(hasher):
+    if "predict" in hasher.supports and not hasher.holds_clusters:
         return [Guess(np.asarray(hasher.predict(rows)).tolist()[0], None)]
     return []
-
-
-def _novelty(hasher: Any, rows: np.ndarray) -> float | None:
-    if not hasattr(hasher, "novelty"):
-        return None
-    try:
-        return float(hasher.novelty(rows)[0])
-    except (ValueError, AttributeError):
-        return None  # a fit without labels learns nothing about strangers
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,13 @@ from fastapi.responses import JSONResponse, Response
 
 from ..._common.labels import Label
 from ...collection.collection import Collection
-from ...hashers.prepared import class_hasher, class_names
 from ...labeling.lesson import Lesson
 from ...learning.graphs.layout import in_unit_square, map_codewords
 from ..errors import ConflictError
 from ..http.dependencies import SearcherDep, ServiceDep, in_thread
 from ..searcher import Searcher, existing_items
 from ..workspace import Workspace
+from .exploration import class_names
 from .rendering import Card, cards_of, may_write, render
 
 routes = APIRouter(include_in_schema=False)
@@ -123,11 +123,9 @@ def _codewords(searcher: Searcher) -> list[CodewordPoint]:
 
 def codeword_points(collection: Collection) -> list[CodewordPoint]:
     """Return where the codewords of all classes are; none if the hasher has none."""
-    inner = class_hasher(collection.hasher)
-    words, names = getattr(inner, "codewords_", None), class_names(collection.hasher)
-    if words is None or len(names) < 2 or len(words) < len(names):
+    words, names = collection.hasher.class_part.class_words, class_names(collection.hasher)
+    if words is None or len(names) < 2:
         return []
-    words = np.asarray(words)[: len(names)]
     distances = (words[:, None] != words[None]).sum(axis=2)
     np.fill_diagonal(distances, words.shape[1] + 1)
     return [

@@ -6,16 +6,16 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from ..._common.labels import Label
 from ...collection.collection import Collection
-from ...hashers.prepared import class_hasher, class_names, holds_clusters, inner_hasher
+from ...hashers.base import BaseHasher
 from ..http.dependencies import SearcherDep, ServiceDep, in_thread
 from ..searcher import Searcher
 from .charts import objective_chart
+from .exploration import class_names
 from .rendering import may_write, render
 
 routes = APIRouter(include_in_schema=False)
@@ -40,60 +40,31 @@ class TrainingRun:
 
 def training_run_of(collection: Collection) -> TrainingRun:
     """Return what is known about the fit of a collection's hasher."""
-    hasher: Any = collection.hasher
-    outer, inner = inner_hasher(hasher), class_hasher(hasher)
+    hasher = collection.hasher
+    whole, of_classes = hasher.inner.fit_summary, hasher.class_part.fit_summary
+    best = sorted(of_classes.kernels, key=lambda pair: -pair[1])[:_MOST_WEIGHTS]
     return TrainingRun(
-        method=type(outer).__name__,
-        about=f"{outer.facts.paper}, {outer.facts.year}",
-        choice=str(getattr(outer, "choice_", "") or getattr(inner, "choice_", "")),
-        facts=_facts(hasher, outer, inner),
-        kernels=_kernels(inner),
-        views=[(name, float(share)) for name, share in dict(getattr(inner, "view_weights_", {})).items()],
-        codewords=_codewords(inner, class_names(hasher)),
-        history=np.asarray(getattr(inner, "objective_history_", ())).tolist(),
-        are_clusters=holds_clusters(hasher),
+        method=hasher.method_name,
+        about=f"{hasher.facts.paper}, {hasher.facts.year}",
+        choice=whole.choice or of_classes.choice or "",
+        facts=_facts(hasher),
+        kernels=[(_short(str(kernel)), share) for kernel, share in best if share > 0],
+        views=list(of_classes.views.items()),
+        codewords=_codewords(hasher),
+        history=[] if of_classes.objective is None else of_classes.objective.tolist(),
+        are_clusters=hasher.holds_clusters,
     )
 
 
-def _facts(hasher: Any, outer: Any, inner: Any) -> list[tuple[str, str]]:
-    facts = [("bits", str(hasher.n_bits_)), ("columns", str(getattr(hasher, "n_features_in_", "-")))]
-    if hasattr(outer, "class_bits_"):
-        facts.append(
-            (
-                f"bits for the {'cluster' if holds_clusters(hasher) else 'class'}",
-                f"{outer.class_bits_}, which hold {outer.field_holds_}",
-            )
+def _facts(hasher: BaseHasher) -> list[tuple[str, str]]:
+    facts = {"bits": str(hasher.n_bits_), "columns": "-" if hasher.row_width is None else str(hasher.row_width)}
+    facts |= {**hasher.inner.fit_summary.figures, **hasher.class_part.fit_summary.figures}
+    given, predicted = (hasher.fit_record.get(name) for name in ("labels_given", "labels_predicted"))
+    if "training rows" in facts and isinstance(given, int) and isinstance(predicted, int):
+        facts["training rows"] = (
+            f"{given + predicted:,}: {given:,} with a label from a person, {predicted:,} with a guess of the lesson"
         )
-        facts.append(("weight of another class", f"{outer.class_weight_:g}"))
-        facts.append(("class by", type(inner).__name__))
-        facts.append(("neighbors by", type(outer.neighbor_hasher_).__name__))
-    if hasattr(inner, "labeled_"):
-        facts.append(("training rows", _rows_and_labels(hasher, np.asarray(inner.labeled_))))
-    for name, words in (("ridge_", "ridge"), ("temperature_", "temperature"), ("n_iter_", "sweeps")):
-        if hasattr(inner, name):
-            facts.append((words, f"{getattr(inner, name):.4g}"))
-    return facts
-
-
-def _rows_and_labels(hasher: Any, labeled: np.ndarray) -> str:
-    """Say how many rows there were, and where their labels came from: a person, or the predictions of a lesson."""
-    record = getattr(hasher, "fit_record_", {})
-    given, predicted = record.get("labels_given"), record.get("labels_predicted")
-    if isinstance(given, int) and isinstance(predicted, int):
-        return f"{len(labeled):,}: {given:,} with a label from a person, {predicted:,} with a guess of the lesson"
-    return f"{len(labeled):,}, of which {int(labeled.sum()):,} had a label"
-
-
-def _kernels(inner: Any) -> list[tuple[str, float]]:
-    kernels, weights = getattr(inner, "kernels_", None), getattr(inner, "kernel_weights_", None)
-    if kernels is None or weights is None or isinstance(kernels, str):
-        return []
-    shares = np.atleast_2d(np.asarray(weights)).mean(axis=0)
-    if len(shares) != len(kernels) or not shares.sum() > 0:
-        return []
-    shares = shares / shares.sum()
-    best = np.argsort(-shares, kind="stable")[:_MOST_WEIGHTS]
-    return [(_short(str(kernels[place])), float(shares[place])) for place in best if shares[place] > 0]
+    return list(facts.items())
 
 
 def _short(name: str) -> str:
@@ -101,11 +72,12 @@ def _short(name: str) -> str:
     return re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number.group()):.4g}", name)
 
 
-def _codewords(inner: Any, names: list[Label]) -> list[tuple[Label, list[bool]]]:
-    words = getattr(inner, "codewords_", None)
-    if words is None or len(words) < len(names):
+def _codewords(hasher: BaseHasher) -> list[tuple[Label, list[bool]]]:
+    words = hasher.class_part.class_words
+    if words is None:
         return []
-    return [(name, (np.asarray(word) > 0).tolist()) for name, word in zip(names[:_MOST_CODEWORDS], words, strict=False)]
+    shown = zip(class_names(hasher)[:_MOST_CODEWORDS], words, strict=False)
+    return [(name, (word > 0).tolist()) for name, word in shown]
 
 
 @routes.get("/explore/{name}/model")

@@ -18,7 +18,7 @@ from ...collection.items import class_kind
 from ...collection.labels import kind_of, label_text
 from ...exceptions import CollectionError
 from ...index.metadata import json_text
-from ..encoding import LARGEST, n_columns, wrong_length
+from ..encoding import LARGEST, wrong_length
 from ..errors import ServiceError, worded
 from ..jobs import RunningJob, batch_receipt
 from ..searcher import Searcher
@@ -142,7 +142,7 @@ class ImportCheck:
     def add(self, collection: Collection, batch: Batch, key: WriteKey) -> None:
         """Check a batch that follows those before."""
         items, n_items = batch.items, len(batch.lines)
-        width, fields = n_columns(collection.hasher), collection.fields
+        width, fields = collection.hasher.vector_width, collection.fields
         for row, line in enumerate(batch.lines):
             length = len(items.vectors[row])
             if width is not None and length != width:
