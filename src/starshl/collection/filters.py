@@ -201,9 +201,6 @@ def slow_filter_warning(names: Sequence[str], n_items: int) -> InputWarning:
     )
 
 
-# What many items have in common: how often each label or value of a field occurs.
-
-
 def count_labels(state: State, store: Store) -> dict[str | int | bool, int]:
     """Return how many items have each label, the most frequent first; equal numbers by label."""
     ordered = sorted(_counts_of_column(state, store, LABELS).items(), key=lambda entry: (-entry[1], str(entry[0])))

@@ -1,4 +1,4 @@
-"""A row of a collection: what is stored of one item, and the checksum that covers all of it."""
+"""Rows: what is stored of an item, with a checksum that covers all of it, and the codes that follow from labels."""
 
 from __future__ import annotations
 
@@ -72,7 +72,47 @@ def checked_row(record: tuple[Any, ...]) -> Row | None:
         return None
 
 
-# Codes that follow from labels.
+def item_of(row: Row, vector: list[float] | None = None) -> Item:
+    """Return what users see of a row, with its vector if that was asked for."""
+    return Item(row.id, label_of(row), metadata_of(row), row.reference, row.code_from, row.model_digest, vector)
+
+
+def label_of(row: Row) -> str | int | bool | None:
+    """Return the label of a row whose checksum is right; a crafted file may hold anything there."""
+    if row.label is None:
+        return None
+    try:
+        label = json.loads(row.label)
+    except (ValueError, RecursionError):
+        label = None
+    if not isinstance(label, str | int):
+        raise CollectionFormatError.damaged(f"the label of item {row.id} cannot be read")
+    return label
+
+
+def metadata_of(row: Row) -> dict[str, Any]:
+    """Return the metadata of a row whose checksum is right; a crafted file may hold anything there."""
+    try:
+        metadata = json.loads(row.metadata)
+    except (ValueError, RecursionError) as error:
+        raise CollectionFormatError.damaged(
+            f"the metadata of item {row.id} is not JSON that can be read ({error})"
+        ) from error
+    if not isinstance(metadata, dict):
+        raise CollectionFormatError.damaged(
+            f"the metadata of item {row.id} is a {type(metadata).__name__}, not a dictionary"
+        )
+    return metadata
+
+
+def reference_texts(references: Iterable[str | None] | None, n_items: int) -> list[str | None]:
+    """Return one reference per item, or None."""
+    if references is None:
+        return [None] * n_items
+    references = list(references)
+    if len(references) != n_items or not all(isinstance(reference, str | None) for reference in references):
+        raise ValueError(f"references must hold {n_items} strings or None, one per item.")
+    return references
 
 
 class ItemCodes(NamedTuple):
@@ -104,16 +144,6 @@ def item_codes(
     return ItemCodes(replace(own, packed=packed), from_label)
 
 
-def class_kind(hasher: BaseHasher) -> str:
-    """Return what the labels of the classes are that give items their codes, "" if none do."""
-    return kind_of([label_text(hasher.class_labels[0])]) if "relabel" in hasher.supports else ""
-
-
-def check_class_kind(hasher: BaseHasher, texts: Sequence[str | None]) -> None:
-    """Refuse labels of another type than the classes that give items their codes."""
-    check_kind(texts, class_kind(hasher), "the hasher")
-
-
 def _warn_of_unknown(unknown: list[str]) -> None:
     if not unknown:
         return
@@ -125,47 +155,11 @@ def _warn_of_unknown(unknown: list[str]) -> None:
     )
 
 
-# Items as users see them.
+def check_class_kind(hasher: BaseHasher, texts: Sequence[str | None]) -> None:
+    """Refuse labels of another type than the classes that give items their codes."""
+    check_kind(texts, class_kind(hasher), "the hasher")
 
 
-def reference_texts(references: Iterable[str | None] | None, n_items: int) -> list[str | None]:
-    """Return one reference per item, or None."""
-    if references is None:
-        return [None] * n_items
-    references = list(references)
-    if len(references) != n_items or not all(isinstance(reference, str | None) for reference in references):
-        raise ValueError(f"references must hold {n_items} strings or None, one per item.")
-    return references
-
-
-def metadata_of(row: Row) -> dict[str, Any]:
-    """Return the metadata of a row whose checksum is right; a crafted file may hold anything there."""
-    try:
-        metadata = json.loads(row.metadata)
-    except (ValueError, RecursionError) as error:
-        raise CollectionFormatError.damaged(
-            f"the metadata of item {row.id} is not JSON that can be read ({error})"
-        ) from error
-    if not isinstance(metadata, dict):
-        raise CollectionFormatError.damaged(
-            f"the metadata of item {row.id} is a {type(metadata).__name__}, not a dictionary"
-        )
-    return metadata
-
-
-def label_of(row: Row) -> str | int | bool | None:
-    """Return the label of a row whose checksum is right; a crafted file may hold anything there."""
-    if row.label is None:
-        return None
-    try:
-        label = json.loads(row.label)
-    except (ValueError, RecursionError):
-        label = None
-    if not isinstance(label, str | int):
-        raise CollectionFormatError.damaged(f"the label of item {row.id} cannot be read")
-    return label
-
-
-def item_of(row: Row, vector: list[float] | None = None) -> Item:
-    """Return what users see of a row, with its vector if that was asked for."""
-    return Item(row.id, label_of(row), metadata_of(row), row.reference, row.code_from, row.model_digest, vector)
+def class_kind(hasher: BaseHasher) -> str:
+    """Return what the labels of the classes are that give items their codes, "" if none do."""
+    return kind_of([label_text(hasher.class_labels[0])]) if "relabel" in hasher.supports else ""

@@ -93,9 +93,6 @@ def _refuse_lossy(labels: Sequence[Any]) -> None:
             label_text(label)
 
 
-# The type that all labels of a collection have.
-
-
 def kind_of(texts: Sequence[str | None]) -> str:
     """Return what the labels are: "text", "numbers", "booleans", or "" if there are none."""
     first = next((text for text in texts if text is not None), None)

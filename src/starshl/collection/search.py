@@ -1,4 +1,4 @@
-"""Searches of one state of a collection: queries in, items out."""
+"""Searches of one state of a collection: queries in, items out, in the order of codes or of kept vectors."""
 
 from __future__ import annotations
 
@@ -23,8 +23,6 @@ from .state import State
 from .store import Store
 from .vectors import called_with_vectors, kept_rows
 
-# Candidates from codes, reordered by the exact distance between the query and the vectors that are kept.
-
 # Many items share a short code, and which of them are compared would be chance: on a table of 600 rows, 7 bits and the
 # usual 10 candidates find .45 of the nearest rows.
 _SHORT, _OVERSAMPLE_SHORT = 16, 200
@@ -34,166 +32,6 @@ _OVERSAMPLE = 10  # on AG News with ITQ at 128 bits, 10 finds .990 of the neares
 _SHORTLIST = 10
 _BYTES_AT_ONCE = 1 << 25  # 32 MB for the candidates of a batch
 _SIGNS_OF_BYTES = BinaryCodes(np.arange(256, dtype=np.uint8)[:, None], 8).to_signs().astype(np.float64)
-
-
-@dataclass(frozen=True, slots=True)
-class Rescoring:
-    """How to rescore: the vectors of the queries, candidates per result, the distance that decides, items of the class.
-
-    The ``class_first`` nearest items of the query's class come before all others.
-    """
-
-    vectors: np.ndarray
-    oversample: int
-    metric: str
-    class_first: int
-
-    def n_listed(self, k: int, *, by_scores: bool) -> int:
-        """Return how many items of the index candidates are chosen from."""
-        chooses = by_scores or min(k, self.class_first) > 0
-        return k * self.oversample * (_SHORTLIST if chooses else 1)
-
-    def spans(self, k: int) -> list[slice]:
-        """Return which queries to rescore together."""
-        n_columns = max(self.vectors.shape[1], _SHORTLIST)
-        n_queries = _BYTES_AT_ONCE // (8 * k * self.oversample * n_columns)
-        return list(tiles(len(self.vectors), max(1, min(64, n_queries))))
-
-    def candidates(self, listed: Listed, products: np.ndarray | None, k: int) -> Listed:
-        """Choose what to compare by vectors, by the products of the codes with the scores of the query if they count.
-
-        Of each item of the class that must come first, there are ``oversample`` candidates of that class, too.
-        """
-        n_candidates, n_of_class = k * self.oversample, min(k, self.class_first) * self.oversample
-        order = np.arange(len(listed.ids))
-        if products is not None and len(order) > n_candidates:
-            order = np.lexsort((listed.ids, -products))
-        return listed.taken(_class_first(order, listed.differs, n_of_class)[:n_candidates])
-
-    def best(self, candidates: Listed, exact: np.ndarray, k: int) -> Rescored:
-        """Return the k best candidates, given the distances of their vectors."""
-        order = np.lexsort((candidates.ids, exact))
-        best = _class_first(order, candidates.differs, self.class_first)[:k]
-        return Rescored(candidates.distances[best], candidates.ids[best], exact[best])
-
-
-def is_rescored(options: SearchOptions, state: State) -> bool:
-    """Return whether kept vectors decide the order; refuse options that would have no effect without them."""
-    if options.radius is not None or options.rescore is not None:
-        return bool(options.rescore)
-    if state.vectors is not None:
-        return True
-    for name in ("oversample", "metric", "class_first"):
-        value = getattr(options, name)
-        if value is not None:
-            raise InputError(
-                "{parameter} is {value!r}, and this collection keeps no vectors",
-                advice="It says how searches compare vectors: leave it out, or make one that does, with "
-                "vectors='float16'.",
-                parameter=name,
-                value=value,
-            )
-    return False
-
-
-def rescoring_of(options: SearchOptions, state: State, vectors: np.ndarray) -> Rescoring:
-    """Return how to rescore queries with these vectors."""
-    if options.class_first and not state.index.class_bits:
-        raise InputError(
-            "{parameter} is {value}, and the codes of a {hasher} do not begin with a class",
-            advice="Leave it out, or use a HybridHasher.",
-            parameter="class_first",
-            value=options.class_first,
-            hasher=type(state.hasher).__name__,
-        )
-    usual = _OVERSAMPLE_SHORT if state.hasher.n_bits_ <= _SHORT else _OVERSAMPLE
-    return Rescoring(
-        vectors,
-        usual if options.oversample is None else options.oversample,
-        options.metric or "euclidean",
-        state.index.class_first if options.class_first is None else options.class_first,
-    )
-
-
-class Rescored(NamedTuple):
-    """The results of one query, nearest first: distances of the index, ids, and distances between vectors."""
-
-    distances: np.ndarray
-    ids: np.ndarray
-    exact: np.ndarray
-
-
-class Listed(NamedTuple):
-    """Items near one query, nearest first; ``differs`` says whether their class is another one than the query's."""
-
-    distances: np.ndarray
-    ids: np.ndarray
-    differs: np.ndarray
-
-    def taken(self, places: np.ndarray) -> Listed:
-        return Listed(self.distances[places], self.ids[places], self.differs[places])
-
-
-def rescored_neighbors(
-    state: State, store: Store, queries: Queries, rescoring: Rescoring, k: int, among: np.ndarray | None
-) -> Iterator[Rescored]:
-    """Yield the k best of ``k * oversample`` candidates of each query, by exact distance and then by id.
-
-    The index makes a shortlist, from which scores choose the candidates; without scores, the index itself does.
-    """
-    scores = queries.scores
-    n_listed = rescoring.n_listed(k, by_scores=scores is not None)
-    for span in rescoring.spans(k):
-        shortlists = _shortlists(state, queries.codes[span], n_listed, among)
-        for row, listed in zip(range(span.start, span.stop), shortlists, strict=True):
-            products = None
-            if scores is not None and len(listed.ids) > k * rescoring.oversample:
-                products = products_of(state, listed.ids, scores[row])
-            candidates = rescoring.candidates(listed, products, k)
-            vectors = state.vectors_of(store, candidates.ids.tolist())
-            yield rescoring.best(candidates, exact_distances(rescoring.vectors[row], vectors, rescoring.metric), k)
-
-
-def exact_distances(query: np.ndarray, vectors: np.ndarray, metric: str) -> np.ndarray:
-    """Return the Euclidean distances between a query and vectors, or 1 minus the cosines; a zero vector has cosine 0.
-
-    Equal vectors get exactly equal distances, whatever other vectors are compared in the same call.
-    """
-    if metric == "euclidean":
-        return np.sqrt(((vectors - query) ** 2).sum(axis=1))
-    norms = np.sqrt((vectors**2).sum(axis=1)) * np.sqrt((query**2).sum())
-    products = (vectors * query).sum(axis=1)
-    return 1.0 - np.divide(products, norms, out=np.zeros(len(vectors)), where=norms > 0)
-
-
-def _shortlists(state: State, codes: Any, n: int, among: np.ndarray | None) -> Iterator[Listed]:
-    """Yield the n items of the index that are nearest to each query."""
-    class_bits = state.index.class_bits
-    fields = class_fields(codes.codes if isinstance(codes, VectorQueries) else codes, class_bits)
-    for field, distances, ids in zip(fields, *state.index.search(codes, n, among=among), strict=True):
-        differs = np.zeros(len(ids), np.bool_)
-        if class_bits:
-            differs = class_fields(state.index.reconstruct(ids), class_bits) != field
-        yield Listed(distances, ids, differs)
-
-
-def products_of(state: State, ids: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Return the inner products of the codes of items with scores; a class at the beginning does not count."""
-    packed = state.index.reconstruct(ids).packed
-    padded = np.zeros(8 * packed.shape[1])
-    padded[: len(scores)] = scores
-    padded[: state.index.class_bits] = 0.0
-    # One table per byte: equal codes get exactly equal products, which a matrix product does not promise.
-    tables = padded.reshape(-1, 8) @ _SIGNS_OF_BYTES.T
-    products: np.ndarray = tables[np.arange(packed.shape[1]), packed].sum(axis=1)
-    return products
-
-
-def _class_first(order: np.ndarray, differs: np.ndarray, n_first: int) -> np.ndarray:
-    """Return places in the same order, but the first ``n_first`` of the query's class before all others."""
-    first = np.zeros(len(order), np.bool_)
-    first[np.flatnonzero(~differs[order])[:n_first]] = True
-    return np.concatenate([order[first], order[~first]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,3 +134,163 @@ def novelty_of(hasher: BaseHasher, X: SamplesLike) -> np.ndarray:
     """Return how different each query is from the training rows of the hasher, or say which hashers can tell."""
     hasher.require("novelty")
     return hasher.for_rows(X).novelty(X)
+
+
+def is_rescored(options: SearchOptions, state: State) -> bool:
+    """Return whether kept vectors decide the order; refuse options that would have no effect without them."""
+    if options.radius is not None or options.rescore is not None:
+        return bool(options.rescore)
+    if state.vectors is not None:
+        return True
+    for name in ("oversample", "metric", "class_first"):
+        value = getattr(options, name)
+        if value is not None:
+            raise InputError(
+                "{parameter} is {value!r}, and this collection keeps no vectors",
+                advice="It says how searches compare vectors: leave it out, or make one that does, with "
+                "vectors='float16'.",
+                parameter=name,
+                value=value,
+            )
+    return False
+
+
+def rescoring_of(options: SearchOptions, state: State, vectors: np.ndarray) -> Rescoring:
+    """Return how to rescore queries with these vectors."""
+    if options.class_first and not state.index.class_bits:
+        raise InputError(
+            "{parameter} is {value}, and the codes of a {hasher} do not begin with a class",
+            advice="Leave it out, or use a HybridHasher.",
+            parameter="class_first",
+            value=options.class_first,
+            hasher=type(state.hasher).__name__,
+        )
+    usual = _OVERSAMPLE_SHORT if state.hasher.n_bits_ <= _SHORT else _OVERSAMPLE
+    return Rescoring(
+        vectors,
+        usual if options.oversample is None else options.oversample,
+        options.metric or "euclidean",
+        state.index.class_first if options.class_first is None else options.class_first,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Rescoring:
+    """How to rescore: the vectors of the queries, candidates per result, the distance that decides, items of the class.
+
+    The ``class_first`` nearest items of the query's class come before all others.
+    """
+
+    vectors: np.ndarray
+    oversample: int
+    metric: str
+    class_first: int
+
+    def n_listed(self, k: int, *, by_scores: bool) -> int:
+        """Return how many items of the index candidates are chosen from."""
+        chooses = by_scores or min(k, self.class_first) > 0
+        return k * self.oversample * (_SHORTLIST if chooses else 1)
+
+    def spans(self, k: int) -> list[slice]:
+        """Return which queries to rescore together."""
+        n_columns = max(self.vectors.shape[1], _SHORTLIST)
+        n_queries = _BYTES_AT_ONCE // (8 * k * self.oversample * n_columns)
+        return list(tiles(len(self.vectors), max(1, min(64, n_queries))))
+
+    def candidates(self, listed: Listed, products: np.ndarray | None, k: int) -> Listed:
+        """Choose what to compare by vectors, by the products of the codes with the scores of the query if they count.
+
+        Of each item of the class that must come first, there are ``oversample`` candidates of that class, too.
+        """
+        n_candidates, n_of_class = k * self.oversample, min(k, self.class_first) * self.oversample
+        order = np.arange(len(listed.ids))
+        if products is not None and len(order) > n_candidates:
+            order = np.lexsort((listed.ids, -products))
+        return listed.taken(_class_first(order, listed.differs, n_of_class)[:n_candidates])
+
+    def best(self, candidates: Listed, exact: np.ndarray, k: int) -> Rescored:
+        """Return the k best candidates, given the distances of their vectors."""
+        order = np.lexsort((candidates.ids, exact))
+        best = _class_first(order, candidates.differs, self.class_first)[:k]
+        return Rescored(candidates.distances[best], candidates.ids[best], exact[best])
+
+
+class Rescored(NamedTuple):
+    """The results of one query, nearest first: distances of the index, ids, and distances between vectors."""
+
+    distances: np.ndarray
+    ids: np.ndarray
+    exact: np.ndarray
+
+
+class Listed(NamedTuple):
+    """Items near one query, nearest first; ``differs`` says whether their class is another one than the query's."""
+
+    distances: np.ndarray
+    ids: np.ndarray
+    differs: np.ndarray
+
+    def taken(self, places: np.ndarray) -> Listed:
+        return Listed(self.distances[places], self.ids[places], self.differs[places])
+
+
+def rescored_neighbors(
+    state: State, store: Store, queries: Queries, rescoring: Rescoring, k: int, among: np.ndarray | None
+) -> Iterator[Rescored]:
+    """Yield the k best of ``k * oversample`` candidates of each query, by exact distance and then by id.
+
+    The index makes a shortlist, from which scores choose the candidates; without scores, the index itself does.
+    """
+    scores = queries.scores
+    n_listed = rescoring.n_listed(k, by_scores=scores is not None)
+    for span in rescoring.spans(k):
+        shortlists = _shortlists(state, queries.codes[span], n_listed, among)
+        for row, listed in zip(range(span.start, span.stop), shortlists, strict=True):
+            products = None
+            if scores is not None and len(listed.ids) > k * rescoring.oversample:
+                products = products_of(state, listed.ids, scores[row])
+            candidates = rescoring.candidates(listed, products, k)
+            vectors = state.vectors_of(store, candidates.ids.tolist())
+            yield rescoring.best(candidates, exact_distances(rescoring.vectors[row], vectors, rescoring.metric), k)
+
+
+def _shortlists(state: State, codes: Any, n: int, among: np.ndarray | None) -> Iterator[Listed]:
+    """Yield the n items of the index that are nearest to each query."""
+    class_bits = state.index.class_bits
+    fields = class_fields(codes.codes if isinstance(codes, VectorQueries) else codes, class_bits)
+    for field, distances, ids in zip(fields, *state.index.search(codes, n, among=among), strict=True):
+        differs = np.zeros(len(ids), np.bool_)
+        if class_bits:
+            differs = class_fields(state.index.reconstruct(ids), class_bits) != field
+        yield Listed(distances, ids, differs)
+
+
+def _class_first(order: np.ndarray, differs: np.ndarray, n_first: int) -> np.ndarray:
+    """Return places in the same order, but the first ``n_first`` of the query's class before all others."""
+    first = np.zeros(len(order), np.bool_)
+    first[np.flatnonzero(~differs[order])[:n_first]] = True
+    return np.concatenate([order[first], order[~first]])
+
+
+def products_of(state: State, ids: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Return the inner products of the codes of items with scores; a class at the beginning does not count."""
+    packed = state.index.reconstruct(ids).packed
+    padded = np.zeros(8 * packed.shape[1])
+    padded[: len(scores)] = scores
+    padded[: state.index.class_bits] = 0.0
+    # One table per byte: equal codes get exactly equal products, which a matrix product does not promise.
+    tables = padded.reshape(-1, 8) @ _SIGNS_OF_BYTES.T
+    products: np.ndarray = tables[np.arange(packed.shape[1]), packed].sum(axis=1)
+    return products
+
+
+def exact_distances(query: np.ndarray, vectors: np.ndarray, metric: str) -> np.ndarray:
+    """Return the Euclidean distances between a query and vectors, or 1 minus the cosines; a zero vector has cosine 0.
+
+    Equal vectors get exactly equal distances, whatever other vectors are compared in the same call.
+    """
+    if metric == "euclidean":
+        return np.sqrt(((vectors - query) ** 2).sum(axis=1))
+    norms = np.sqrt((vectors**2).sum(axis=1)) * np.sqrt((query**2).sum())
+    products = (vectors * query).sum(axis=1)
+    return 1.0 - np.divide(products, norms, out=np.zeros(len(vectors)), where=norms > 0)
