@@ -13,11 +13,11 @@ QUICK = {
     "LAMP": {"n_pairs": 100, "n_anchors": 30, "max_rows": 100},
     "MLH": {"max_iter": 3, "n_pairs": 3000},
     "MetricLSH": {"n_pairs": 200},
-    "SemanticHashing": {"hidden_sizes": (30,)},
+    "SemanticHashing": {"hidden_sizes": (30,), "pretrain_max_iter": 5, "max_iter": 10},
 }
 
 
-def make(name, n_bits=4, seed=0):
+def make(name, n_bits=4, seed=0, **params):
     """The hasher of a case, of few bits and with a fixed seed."""
     method = CASES[name]
-    return method.make(n_bits, seed=seed, **QUICK.get(method.method, {}))
+    return method.make(n_bits, seed=seed, **{**QUICK.get(method.method, {}), **params})
