@@ -9,6 +9,7 @@ from pkgutil import walk_packages
 import pytest
 
 import starshl
+from starshl.exceptions import MissingExtraError
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = sorted(
@@ -42,7 +43,10 @@ def test_a_package_states_its_purpose_in_one_sentence(name):
 def test_what_a_package_lists_is_documented(name):
     assert name in DOCUMENTED, f"docs/api has no automodule of {name}"
     for listed in LISTED[name]:
-        thing = getattr(import_module(name), listed)
+        try:
+            thing = getattr(import_module(name), listed)
+        except MissingExtraError:
+            continue  # an adapter of a library that is not installed
         assert inspect.getdoc(thing) if callable(thing) else thing is not None, f"{name}.{listed}"
 
 
