@@ -28,7 +28,7 @@ def words_of(text):
 
 def test_the_likely_cluster_of_an_item_is_not_shown_as_a_label(clustered):
     text = page(clustered, "/explore/things?item=0").text
-    guesses = re.findall(r"<dt>([^<]+)</dt>", text[text.index('class="guesses"') :].split("</dl>")[0])
+    guesses = re.findall(r"<dt>([^<]+)</dt>", text[text.index('class="predictions"') :].split("</dl>")[0])
     assert guesses
     assert all(re.fullmatch(r"cluster \d", guess) for guess in guesses)
     assert "Clusters were found without labels; nobody has named them." in text

@@ -12,7 +12,7 @@ from starlette.datastructures import QueryParams
 from starshl import Collection, StarRidge
 from starshl.service.app import PARTS
 from starshl.service.comparison import Comparison
-from starshl.service.explorer.exploration import portrait_of
+from starshl.service.explorer.explore import describe_query
 from starshl.service.explorer.question import Question
 from starshl.service.explorer.teach import shortcuts
 from starshl.service.http.access import needed_right
@@ -35,13 +35,15 @@ def test_a_search_by_item_shows_its_neighbors_and_marks_right_and_wrong_ones(ask
     hits = ask("POST", "/collections/things/search", json={"items": [0], "k": 10, "rescore": False}).json()
     shown = text[text.index('aria-label="Codes"') : text.index('aria-label="Codes, then vectors"')]
     expected = [hit for hit in hits["results"][0]["hits"] if hit["id"] != 0][:9]
-    assert [int(item) for item in re.findall(r"data-ask href=\"[^\"]*item=(\d+)", shown)] == [h["id"] for h in expected]
+    assert [int(item) for item in re.findall(r"data-search href=\"[^\"]*item=(\d+)", shown)] == [
+        h["id"] for h in expected
+    ]
     assert shown.count('class="hit right') == sum(hit["label"] == "a" for hit in expected)
     assert shown.count('class="hit wrong') == sum(hit["label"] != "a" for hit in expected)
 
 
 def test_the_fast_part_of_a_page_leaves_the_other_methods_out(ask):
-    text = page(ask, "/explore/things?item=0&part=near").text
+    text = page(ask, "/explore/things?item=0&part=neighbors").text
     assert 'aria-label="Codes"' in text
     assert "Codes, then vectors" not in text
     assert "<html" not in text
@@ -61,14 +63,14 @@ def test_exact_search_and_a_baseline_appear_beside_the_codes_once_they_are_prepa
 
 def test_filters_and_a_radius_narrow_what_is_found(ask):
     ask("PUT", "/collections/things/fields", json={"fields": {"price": "int"}})
-    text = page(ask, "/explore/things?item=0&label=b&field.price.min=10&field.price.max=20&part=near").text
-    found = [int(item) for item in re.findall(r"data-ask href=\"[^\"]*item=(\d+)", text)]
+    text = page(ask, "/explore/things?item=0&label=b&field.price.min=10&field.price.max=20&part=neighbors").text
+    found = [int(item) for item in re.findall(r"data-search href=\"[^\"]*item=(\d+)", text)]
     assert sorted(found) == [10, 13, 16, 19]
-    wide = page(ask, "/explore/things?item=0&within=1&radius=24&part=near").text
+    wide = page(ask, "/explore/things?item=0&within=1&radius=24&part=neighbors").text
     assert "59 items within 24 bits" in wide
-    others = page(ask, "/explore/things?item=0&within=1&radius=24&label=b&part=near").text
+    others = page(ask, "/explore/things?item=0&within=1&radius=24&label=b&part=neighbors").text
     assert "20 items within 24 bits" in others, "the item itself has another label, and is not one of them"
-    same = page(ask, "/explore/things?item=0&within=1&radius=24&field.price.max=9&part=near").text
+    same = page(ask, "/explore/things?item=0&within=1&radius=24&field.price.max=9&part=neighbors").text
     assert "9 items within 24 bits" in same
 
 
@@ -194,7 +196,7 @@ def test_a_query_is_described_where_only_some_rows_had_labels_that_are_words(tmp
     some = [name if place % 3 else None for place, name in enumerate(["low"] * 30 + ["high"] * 30)]
     hasher = StarRidge(8, random_state=0).fit(X, np.array(some, dtype=object))
     with Collection.create(tmp_path / "words", hasher) as collection:
-        guesses = portrait_of(collection, X[0]).guesses
+        guesses = describe_query(collection.hasher, X[0]).predictions
     assert guesses[0].label == "low"
     assert guesses[0].probability > 0.5
 

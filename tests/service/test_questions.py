@@ -38,8 +38,8 @@ def test_a_value_that_a_field_cannot_have_is_refused(ask, kind, text, words):
 
 def test_a_field_may_have_a_value_or_lie_in_a_range(ask):
     ask("PUT", f"{THINGS}/fields", json={"fields": {"price": "int"}})
-    exact = page(ask, "/explore/things?item=0&field.price=3&part=near").text
-    between = page(ask, "/explore/things?item=0&field.price.min=3&field.price.max=4&part=near").text
+    exact = page(ask, "/explore/things?item=0&field.price=3&part=neighbors").text
+    between = page(ask, "/explore/things?item=0&field.price.min=3&field.price.max=4&part=neighbors").text
     assert ("Item 3" in exact or "3.png" in exact, "4.png" in exact, "4.png" in between) == (True, False, True)
 
 

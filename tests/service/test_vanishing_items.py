@@ -9,8 +9,7 @@ from starshl import Collection
 from starshl.collection import collection as collections
 from starshl.service import Service
 from starshl.service.errors import ConflictError
-from starshl.service.explorer import exploration
-from starshl.service.explorer import rendering as cards
+from starshl.service.explorer import explore, rendering
 
 from .asking import change, lesson, page
 
@@ -43,39 +42,39 @@ def vanishing(searcher, monkeypatch):
 
 
 def test_an_item_that_is_removed_between_a_search_and_its_cards_is_left_out(ask, searcher, monkeypatch):
-    real, gone = exploration._cards, []
+    real, gone = explore._cards, []
 
-    def after_a_removal(collection, info, hits, asked):
+    def after_a_removal(collection, explored, hits):
         if not gone:
             gone.append(hits[0].id)
             searcher.writer.remove(gone).result(60)
-        return real(collection, info, hits, asked)
+        return real(collection, explored, hits)
 
-    monkeypatch.setattr(exploration, "_cards", after_a_removal)
-    numbers = shown(page(ask, "/explore/things?item=3&part=near"))
+    monkeypatch.setattr(explore, "_cards", after_a_removal)
+    numbers = shown(page(ask, "/explore/things?item=3&part=neighbors"))
     assert (gone[0] in numbers, len(numbers)) == (False, 10)  # the query and nine others
 
 
 @pytest.mark.parametrize(("hit", "status"), [("", 200), ("&hit=7", 404)])
 def test_an_item_that_is_removed_before_it_is_compared_is_left_out_or_named(ask, searcher, monkeypatch, hit, status):
-    real = exploration._compared
+    real = explore._compare
 
     def after_a_removal(collection, explored, wanted):
         searcher.writer.remove([wanted]).result(60)
         return real(collection, explored, wanted)
 
-    monkeypatch.setattr(exploration, "_compared", after_a_removal)
+    monkeypatch.setattr(explore, "_compare", after_a_removal)
     assert page(ask, f"/explore/things?item=3{hit}").status_code == status
 
 
 def test_a_query_that_is_removed_while_it_is_read_is_not_there(ask, searcher, monkeypatch):
-    real = cards._picture
+    real = rendering._picture
 
     def after_a_removal(collection, name, item):
         searcher.writer.remove([item]).result(60)
         return real(collection, name, item)
 
-    monkeypatch.setattr(cards, "_picture", after_a_removal)
+    monkeypatch.setattr(rendering, "_picture", after_a_removal)
     assert page(ask, "/explore/things?item=3").status_code == 404
 
 

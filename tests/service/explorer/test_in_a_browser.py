@@ -144,12 +144,12 @@ def test_a_click_shows_neighbors_and_the_address_can_be_shared(visit):
     page = visit("/explore/album")
     page.click(".grid .tile >> nth=3")
     page.wait_for_url(re.compile(r"\?item=3$"))
-    title = page.text_content("#asked")
+    title = page.text_content("#query")
     page.wait_for_selector('[aria-label="ITQ"]')
     assert page.locator('[aria-label="Codes"] .hit').count() == 10
     assert page.locator('[aria-label="Vectors"] .right').count() >= 5
     other = visit(page.url.removeprefix(page.url.split("/explore")[0]))
-    assert other.text_content("#asked") == title
+    assert other.text_content("#query") == title
     page.go_back()
     page.wait_for_selector("#all")
 
@@ -158,14 +158,16 @@ def test_sliders_and_filters_change_what_is_found_without_a_reload(visit):
     page = visit("/explore/album?item=0")
     page.evaluate("window.isTheSamePage = true")
     page.locator("#k").fill("4")
-    until(page, "document.querySelectorAll('#near .hit').length === 4")
+    until(page, "document.querySelectorAll('#neighbors .hit').length === 4")
     page.fill('[name="field.sheet.max"]', "0")
     page.keyboard.press("Enter")
     page.wait_for_url("**field.sheet.max=0**")
-    until(page, "[...document.querySelectorAll('#near .hit .tile')].every((e) => /item=[123]?\\d(&|$)/.test(e.href))")
+    until(
+        page, "[...document.querySelectorAll('#neighbors .hit .tile')].every((e) => /item=[123]?\\d(&|$)/.test(e.href))"
+    )
     page.check('[name="label"][value="cross"]', force=True)
     page.wait_for_url("**label=cross**")
-    until(page, "[...document.querySelectorAll('#near .hit .chip')].every((e) => e.textContent === 'cross')")
+    until(page, "[...document.querySelectorAll('#neighbors .hit .chip')].every((e) => e.textContent === 'cross')")
     page.locator("#radius").fill("0")
     page.wait_for_url("**within=1**")
     assert page.evaluate("window.isTheSamePage")
@@ -184,8 +186,8 @@ def test_a_picture_is_searched_by_upload_and_a_file_that_is_none_is_refused(visi
     page = visit("/explore/album")
     page.set_input_files("#picture", pictures / "007.png")
     page.wait_for_url("**upload=**")
-    assert page.text_content("#asked") == "007.png"
-    assert "item=7&" in page.locator("#near .hit .tile").first.get_attribute("href") + "&"
+    assert page.text_content("#query") == "007.png"
+    assert "item=7&" in page.locator("#neighbors .hit .tile").first.get_attribute("href") + "&"
     bad = tmp_path / "notes.png"
     bad.write_text("these are words")
     page.set_input_files("#picture", bad)
@@ -269,11 +271,11 @@ def test_an_older_board_does_not_replace_a_newer_one(visit):
 
 def test_a_part_that_cannot_be_had_does_not_stay_gray(visit):
     page = visit("/explore/album")
-    page.route("**/*part=rest*", lambda route: route.abort())
+    page.route("**/*part=details*", lambda route: route.abort())
     page.click(".grid .tile >> nth=3")
     page.wait_for_selector("#status:not(:empty)")
-    until(page, "!document.getElementById('rest').classList.contains('busy')")
-    assert page.text_content("#asked")
+    until(page, "!document.getElementById('details').classList.contains('busy')")
+    assert page.text_content("#query")
 
 
 def test_a_preparation_can_be_canceled_and_begun_again(visit, site):

@@ -83,12 +83,12 @@ def test_a_search_without_a_valid_token_says_so_and_keeps_the_words(page, guarde
     page.wait_for_selector("#login-needed")
     assert page.input_value("#q") == "17"
     assert page.locator("#token").count() == 0, "the form of the login is not pasted into the page"
-    assert page.text_content("#asked") == "003.png"
+    assert page.text_content("#query") == "003.png"
     log_in_elsewhere(page)
     page.press("#q", "Enter")
     page.wait_for_url("**item=17")
     assert page.locator("#login-needed").count() == 0
-    assert page.text_content("#asked") == "017.png"
+    assert page.text_content("#query") == "017.png"
 
 
 def test_a_page_that_asks_for_a_login_keeps_the_rules_of_accessibility(page, guarded):

@@ -84,10 +84,10 @@ def test_shares_of_classes_stay_within_their_card_on_a_phone(visit, site):
         press(page, "Enter")
     until(page, "document.querySelector('#codes').textContent === 'codes up to date'")
     page.goto(f"{site}/explore/shared?item=0")
-    page.wait_for_selector(".guesses dd")
-    card = page.locator(".asked").bounding_box()
+    page.wait_for_selector(".predictions dd")
+    card = page.locator(".query").bounding_box()
     right_ends = page.eval_on_selector_all(
-        ".guesses dd",
+        ".predictions dd",
         """all => all.map((each) => {
           const words = document.createRange();
           words.selectNodeContents(each);

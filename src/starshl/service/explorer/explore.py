@@ -1,36 +1,138 @@
-"""The explore page: query by click, upload, text or id, and what several methods find."""
+"""The explore page: search by click, upload, text or id; what several methods find, and why a hit matches."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
+import numpy as np
 from fastapi import APIRouter, File, Query, Request, UploadFile
 from fastapi.responses import RedirectResponse, Response
 
+from ..._common.labels import Label
+from ...client.answers import CollectionInfo, Job
+from ...codes.binary import BinaryCodes
+from ...collection.answers import Explanation, Hit, Item
+from ...collection.collection import Collection
 from ...data.features.picture_files import KINDS
+from ...exceptions import UnknownIdError
+from ...hashers.base import BaseHasher
 from ..batching import map_future
 from ..errors import TooLargeError
 from ..http.dependencies import SearcherDep, ServiceDep, in_thread, result_of
 from ..http.search import preview_answer
-from ..inputs import picture_and_preview, preview
-from ..searcher import Searcher
+from ..inputs import picture_and_preview, preview, text_vectors
+from ..searcher import Searcher, existing_items
 from ..workspace import Upload, Workspace
-from .exploration import Exploration, browse, look_closer, neighbors
 from .question import MOST_NEIGHBORS, Question
-from .rendering import render
+from .rendering import Card, cards_of, class_names, picture_of_upload, render
 
 routes = APIRouter(include_in_schema=False)
+#: Of samples of known classes, about one in twenty has a novelty above it.
+NOVEL = 0.95
+_MOST_PREDICTIONS, _LEAST_PROBABILITY = 4, 0.005
+_CARDS_PER_PAGE = 48  # a few screens on a phone
 _LARGEST_PICTURE = 12 << 20
 _MOST_CHOICES = 50  # in a menu; longer ones are typed
-_PARTS = {"near": "explore/near.html", "rest": "explore/rest.html"}
+_PARTS = {"neighbors": "explore/neighbors.html", "details": "explore/details.html"}
 
 
-def read_upload(searcher: Searcher, content: bytes, name: str) -> Future[Upload]:
-    """Return the vector of a picture file and a small picture of it, or say why it cannot be used."""
-    if not content:
-        raise ValueError(f"No picture arrived. Choose a {KINDS} file.")
-    return map_future(picture_and_preview(searcher, content), lambda found: Upload(found[0][0], found[1], name))
+@dataclass(frozen=True, slots=True)
+class SearchQuery:
+    """The query: a stored item, an upload or a text; ``vector`` is None if vectors are not kept."""
+
+    title: str
+    picture: str | None
+    item: Item | None
+    vector: np.ndarray | None
+
+    @property
+    def label(self) -> Label | None:
+        return None if self.item is None else self.item.label
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedClass:
+    """A class and its probability, None if the hasher gives none."""
+
+    label: Label
+    probability: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueryDescription:
+    """What the hasher makes of a query.
+
+    Attributes
+    ----------
+    bits : list of bool, the code
+    n_class_bits : int, how many of them hold the class; 0 if that is not known
+    predictions : the likeliest classes
+    novelty : float or None, the share of training rows that look more familiar; near 1, it is none of the classes
+    are_clusters : bool, whether the classes are clusters, which no person has named
+    """
+
+    bits: list[bool]
+    n_class_bits: int
+    predictions: list[PredictedClass]
+    novelty: float | None
+    are_clusters: bool = False
+
+    @property
+    def is_novel(self) -> bool:
+        """Whether the query looks like none of the classes."""
+        return self.novelty is not None and self.novelty >= NOVEL
+
+
+@dataclass(frozen=True, slots=True)
+class MethodResult:
+    """What one method found."""
+
+    method: str
+    about: str
+    cards: list[Card]
+    milliseconds: float
+    total: int
+
+    @property
+    def n_judged(self) -> int:
+        return sum(card.is_right is not None for card in self.cards)
+
+    @property
+    def n_right(self) -> int:
+        return sum(card.is_right is True for card in self.cards)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The codes of the query and of one hit, bit by bit, and why they match."""
+
+    card: Card
+    bits: list[bool]
+    differing: set[int]
+    explanation: Explanation | None
+
+
+@dataclass(slots=True)
+class Exploration:
+    """The contents of the page; parts that were not asked for are empty.
+
+    Without a query, ``browsed`` are items to begin with, of which more come after ``next_item``. ``preparing`` is the
+    job that prepares other methods.
+    """
+
+    info: CollectionInfo
+    question: Question
+    query: SearchQuery | None = None
+    results: list[MethodResult] = field(default_factory=list)
+    description: QueryDescription | None = None
+    match: Match | None = None
+    browsed: list[Card] = field(default_factory=list)
+    next_item: int | None = None
+    preparing: Job | None = None
 
 
 @routes.get("/explore/{name}")
@@ -40,31 +142,30 @@ async def explore(
     """Show what a question finds; a script asks for parts of the page, first for what is fast."""
     question = Question.of(request.query_params)
     if "q" in request.query_params:
-        return RedirectResponse(str(request.url.path) + _interpreted(question, request.query_params["q"]), 303)
-    workspace = service.workspace(searcher.name)
-    found = await in_thread(_gathered, workspace, question, part)
-    template = _PARTS.get(part, "explore/page.html")
-    about = await in_thread(_filters, workspace) if not part else {}
-    shown: dict[str, Any] = {
-        "page": found,
+        return RedirectResponse(str(request.url.path) + _typed(question, request.query_params["q"]), 303)
+    workspace, part = service.workspace(searcher.name), part if part in _PARTS else ""
+    values: dict[str, Any] = {
+        "page": await in_thread(_exploration, workspace, question, part),
         "name": searcher.name,
         "part": part,
         "most": MOST_NEIGHBORS,
         "active": "explore",
     }
-    return render(template, request, **shown | about)
+    if not part:
+        values |= await in_thread(_form, searcher)
+    return render(_PARTS[part] if part else "explore/page.html", request, **values)
 
 
 @routes.post("/explore/{name}/search")
 async def search_by_picture(
     request: Request, searcher: SearcherDep, service: ServiceDep, picture: Annotated[UploadFile, File()]
 ) -> Response:
-    """Keep an uploaded picture for a while, and go to where it is searched for."""
+    """Remember an uploaded picture for a while, and go to where it is searched for."""
     content = await picture.read(_LARGEST_PICTURE + 1)
     if len(content) > _LARGEST_PICTURE:
         raise TooLargeError("The picture has more than 12 MB. Send a smaller one.")
     workspace = service.workspace(searcher.name)
-    upload = await result_of(read_upload(searcher, content, (picture.filename or "uploaded picture")[:100]))
+    upload = await result_of(_upload(searcher, content, (picture.filename or "uploaded picture")[:100]))
     address = Question.of(request.query_params).address(
         upload=workspace.add_upload(upload), item=None, text=None, hit=None
     )
@@ -77,27 +178,7 @@ async def picture(item: int, searcher: SearcherDep) -> Response:
     return preview_answer(await in_thread(preview, searcher, item))
 
 
-def _gathered(workspace: Workspace, question: Question, part: str) -> Exploration:
-    if not question.is_asked:
-        return browse(workspace, question)
-    found = neighbors(workspace, question)
-    return found if part == "near" else look_closer(workspace, found, retry=not part)
-
-
-def _filters(workspace: Workspace) -> dict[str, Any]:
-    """Return what the form offers: labels, fields and their frequent values, and how to ask."""
-    with workspace.searcher.opened() as collection:
-        fields = collection.fields
-        choices = {field: list(collection.value_counts(field)) for field, kind in fields.items() if kind == "str"}
-        return {
-            "labels": collection.label_counts(),
-            "fields": fields,
-            "choices": {field: sorted(values) for field, values in choices.items() if len(values) <= _MOST_CHOICES},
-            "takes": collection.kind if collection.embedder is not None else "vectors",
-        }
-
-
-def _interpreted(question: Question, words: str) -> str:
+def _typed(question: Question, words: str) -> str:
     """Return the query of an address for what was typed: an id if it is a number, otherwise a text."""
     words = words.strip()
     if not words:
@@ -105,3 +186,200 @@ def _interpreted(question: Question, words: str) -> str:
     if words.lstrip("#-").isdigit():
         return question.address(item=words.lstrip("#"), text=None, upload=None, hit=None, after=None)
     return question.address(item=None, text=words[:2000], upload=None, hit=None, after=None)
+
+
+def _form(searcher: Searcher) -> dict[str, Any]:
+    """Return what the form offers: labels, fields and their frequent values, and how to ask."""
+    with searcher.opened() as collection:
+        fields = collection.fields
+        choices = {name: list(collection.value_counts(name)) for name, kind in fields.items() if kind == "str"}
+        return {
+            "labels": collection.label_counts(),
+            "fields": fields,
+            "choices": {name: sorted(values) for name, values in choices.items() if len(values) <= _MOST_CHOICES},
+            "takes": collection.kind if collection.embedder is not None else "vectors",
+        }
+
+
+def _upload(searcher: Searcher, content: bytes, name: str) -> Future[Upload]:
+    """Return the vector of a picture file and a small picture of it, or say why it cannot be used."""
+    if not content:
+        raise ValueError(f"No picture arrived. Choose a {KINDS} file.")
+    return map_future(picture_and_preview(searcher, content), lambda found: Upload(found[0][0], found[1], name))
+
+
+def _exploration(workspace: Workspace, question: Question, part: str) -> Exploration:
+    if not question.is_asked:
+        return _browse(workspace, question)
+    page = _neighbors(workspace, question)
+    if part != "neighbors":
+        _add_details(workspace, page, retry=not part)
+    return page
+
+
+def _browse(workspace: Workspace, question: Question) -> Exploration:
+    """List items to begin with, of those that pass the filters."""
+    info = workspace.searcher.info()
+    items, more = workspace.searcher.list_items(question.after, _CARDS_PER_PAGE, question.filters(info))
+    with workspace.searcher.opened() as collection:
+        return Exploration(info, question, browsed=cards_of(collection, info.name, items), next_item=more)
+
+
+def _neighbors(workspace: Workspace, question: Question) -> Exploration:
+    """Search by the codes of the collection alone, which is fast."""
+    info = workspace.searcher.info()
+    page = Exploration(info, question, _query(workspace, question))
+    about = f"{info.method}, {info.n_bits} bits"
+    page.results.append(_search(workspace, page, "Codes", about, rescore=False if info.vectors else None))
+    return page
+
+
+def _add_details(workspace: Workspace, page: Exploration, *, retry: bool) -> None:
+    """Add the other methods, what the hasher makes of the query, and why one of the hits matches.
+
+    With ``retry``, a preparation of the other methods that failed begins anew.
+    """
+    if page.query is not None and page.query.vector is not None:
+        with workspace.searcher.opened() as collection:
+            page.description = describe_query(collection.hasher, page.query.vector)
+        if page.question.radius is None:
+            page.results += _other_methods(workspace, page, page.query.vector)
+            page.preparing = workspace.prepare_comparison(retry=retry)
+    page.match = _match(workspace, page)
+
+
+def _query(workspace: Workspace, question: Question) -> SearchQuery:
+    if question.item is not None:
+        with workspace.searcher.opened() as collection:
+            (item,) = collection.get([question.item])
+            vector = collection.vectors([item.id])[0] if collection.vector_dtype else None
+            card = _card(collection, workspace.searcher.name, item)
+        return SearchQuery(card.title, card.picture, item, vector)
+    if question.upload is not None:
+        upload = workspace.upload(question.upload)
+        return SearchQuery(upload.name, picture_of_upload(upload), None, upload.vector)
+    # Not by the embedder itself, for which the text would be the path of a picture in a collection of pictures.
+    vectors = text_vectors(workspace.searcher, [question.text or ""]).result()
+    return SearchQuery(f"“{question.text}”", None, None, vectors[0])
+
+
+def _search(workspace: Workspace, page: Exploration, method: str, about: str, *, rescore: bool | None) -> MethodResult:
+    """Search with the collection's own hasher; a stored item is left out of its own neighbors."""
+    query, question = page.query, page.question
+    assert query is not None
+    options = replace(question.options(page.info, rescore=rescore), k=question.k + (query.item is not None))
+    started = time.perf_counter()
+    if query.item is None:
+        assert query.vector is not None
+        future = workspace.searcher.search(vectors=query.vector[None].tolist(), options=options)
+    else:
+        future = workspace.searcher.search(items=[query.item.id], options=options)
+    (found,) = future.result()
+    milliseconds = 1000 * (time.perf_counter() - started)
+    own = [] if query.item is None else [query.item.id]
+    with workspace.searcher.opened() as collection:
+        cards = _cards(collection, page, found.without(own, question.k))
+        # It is at no distance, and so counts as near, unless a filter leaves it out.
+        n_own = len(collection.passing(replace(options.filters, among=np.array(own)))) if own else 0
+    return MethodResult(method, about, cards, milliseconds, found.total - n_own)
+
+
+def _other_methods(workspace: Workspace, page: Exploration, vector: np.ndarray) -> list[MethodResult]:
+    """Search with rescoring, by exact distances, and by the codes of another method."""
+    question, query = page.question, page.query
+    about = "the codes choose candidates, their vectors decide"
+    if page.info.method == "HybridHasher":
+        about += "; the likely class comes first"
+    results = [_search(workspace, page, "Codes, then vectors", about, rescore=True)]
+    if not workspace.comparison.is_ready:
+        return results
+    own = None if query is None or query.item is None else query.item.id
+    with workspace.searcher.opened() as collection:
+        is_filtered = question.labels or question.fields
+        among = collection.passing(question.filters(page.info)) if is_filtered else None
+        for ranking in workspace.comparison.search(vector, question.k + 1, among):
+            ids = [item for item in ranking.ids if item != own][: question.k]
+            cards = _cards(collection, page, existing_items(collection, ids))
+            results.append(MethodResult(ranking.method, ranking.about, cards, ranking.milliseconds, len(cards)))
+    return results
+
+
+def _cards(collection: Collection, page: Exploration, hits: Sequence[Hit | Item]) -> list[Card]:
+    notes = [_distance(hit) if isinstance(hit, Hit) else "" for hit in hits]
+    label = None if page.query is None else page.query.label
+    return cards_of(collection, page.info.name, hits, query_label=label, notes=notes)
+
+
+def _card(collection: Collection, name: str, item: Item, query_label: Label | None = None) -> Card:
+    """Return the card of one item; raise UnknownIdError if it was removed since it was read."""
+    cards = cards_of(collection, name, [item], query_label=query_label)
+    if not cards:
+        raise UnknownIdError(item.id)
+    return cards[0]
+
+
+def _distance(hit: Hit) -> str:
+    if hit.rescored is not None:
+        return f"{hit.rescored:.3g}"
+    return f"{hit.distance:.3g}" if isinstance(hit.distance, float) else f"{hit.distance} bits"
+
+
+def describe_query(hasher: BaseHasher, vector: np.ndarray) -> QueryDescription:
+    """Return what a hasher makes of a vector."""
+    hasher = hasher.without_steps()
+    rows, rule = np.asarray(vector)[None], hasher.class_rule
+    return QueryDescription(
+        bits=_bits(hasher.encode(rows))[0],
+        n_class_bits=0 if rule is None else rule.class_bits,
+        predictions=_predictions(hasher, rows),
+        novelty=float(hasher.novelty(rows)[0]) if "novelty" in hasher.supports else None,
+        are_clusters=hasher.holds_clusters,
+    )
+
+
+def _bits(codes: BinaryCodes) -> list[list[bool]]:
+    return (codes.to_signs() > 0).tolist()
+
+
+def _predictions(hasher: BaseHasher, rows: np.ndarray) -> list[PredictedClass]:
+    if "predict_proba" in hasher.supports:
+        probabilities, names = hasher.predict_proba(rows)[0], class_names(hasher)
+        best = np.argsort(-probabilities, kind="stable")[:_MOST_PREDICTIONS]
+        return [
+            PredictedClass(names[number], float(probabilities[number]))
+            for number in best
+            if probabilities[number] >= _LEAST_PROBABILITY
+        ]
+    if "predict" in hasher.supports and not hasher.holds_clusters:
+        return [PredictedClass(np.asarray(hasher.predict(rows)).tolist()[0], None)]
+    return []
+
+
+def _match(workspace: Workspace, page: Exploration) -> Match | None:
+    """Compare the query with the hit that was asked for, or with the nearest one."""
+    cards, wanted = page.results[0].cards, page.question.hit
+    if wanted is None and not cards:
+        return None
+    try:
+        with workspace.searcher.opened() as collection:
+            return _compare(collection, page, cards[0].id if wanted is None else wanted)
+    except UnknownIdError:
+        # If nobody has asked for it, an item that was removed since it was found is left out.
+        if wanted is None:
+            return None
+        raise
+
+
+def _compare(collection: Collection, page: Exploration, hit: int) -> Match:
+    query = page.query
+    assert query is not None
+    card = _card(collection, page.info.name, collection.get([hit])[0], query.label)
+    (bits,) = _bits(collection.codes([hit]))
+    explanation = None if query.vector is None else collection.explain(query.vector[None], [hit])[0]
+    if page.description is None:
+        assert query.item is not None
+        (own,) = _bits(collection.codes([query.item.id]))
+    else:
+        own = page.description.bits
+    differing = {position for position, (one, other) in enumerate(zip(own, bits, strict=True)) if one != other}
+    return Match(card, bits, differing, explanation)

@@ -17,8 +17,7 @@ from ..errors import ConflictError
 from ..http.dependencies import SearcherDep, ServiceDep, in_thread
 from ..searcher import Searcher, existing_items
 from ..workspace import Workspace
-from .exploration import class_names
-from .rendering import Card, cards_of, may_write, render
+from .rendering import Card, cards_of, class_names, may_write, render
 
 routes = APIRouter(include_in_schema=False)
 # Coordinates are whole numbers up to it: finer than any screen, and short in JSON.

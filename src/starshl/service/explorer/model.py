@@ -15,8 +15,7 @@ from ...hashers.base import BaseHasher
 from ..http.dependencies import SearcherDep, ServiceDep, in_thread
 from ..searcher import Searcher
 from .charts import objective_chart
-from .exploration import class_names
-from .rendering import may_write, render
+from .rendering import class_names, may_write, render
 
 routes = APIRouter(include_in_schema=False)
 _MOST_CODEWORDS = 40  # shown on the page

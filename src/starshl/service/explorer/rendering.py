@@ -21,6 +21,7 @@ from ..._common.words import counted
 from ...collection.answers import Hit, Item
 from ...collection.collection import Collection
 from ...exceptions import UnknownIdError
+from ...hashers.base import BaseHasher
 from ..workspace import Upload
 
 FOREVER = "public, max-age=31536000, immutable"
@@ -129,18 +130,28 @@ class Card:
 
 
 def cards_of(
-    collection: Collection, name: str, items: Sequence[Item | Hit], *, asked: Label | None = None, notes: Any = None
+    collection: Collection,
+    name: str,
+    items: Sequence[Item | Hit],
+    *,
+    query_label: Label | None = None,
+    notes: Sequence[str] | None = None,
 ) -> list[Card]:
-    """Return cards of items that are still there; ``asked`` is the label of the query, ``notes`` a text per item."""
+    """Return cards of items that are still there; ``query_label`` says which are right, ``notes`` has one per item."""
     cards = []
     for item, note in zip(items, notes or [""] * len(items), strict=True):
         try:
             picture = _picture(collection, name, item.id)
         except UnknownIdError:
             continue  # the item was removed since it was found
-        is_right = None if asked is None or item.label is None else item.label == asked
+        is_right = None if query_label is None or item.label is None else item.label == query_label
         cards.append(Card(item.id, collection.title_of(item), picture, item.label, note, is_right))
     return cards
+
+
+def class_names(hasher: BaseHasher) -> list[Label]:
+    """Return what pages call the classes of a hasher; the number of a cluster must not be taken for a label."""
+    return [f"cluster {name}" for name in hasher.class_labels] if hasher.holds_clusters else hasher.class_labels
 
 
 def picture_of_upload(upload: Upload) -> str:

@@ -2,10 +2,11 @@
 
 import { notify, request } from "./shared.js";
 
-const near = document.getElementById("near");
-const rest = document.getElementById("rest");
-const form = document.getElementById("ask");
-const upload = document.getElementById("upload");
+const neighbors = document.getElementById("neighbors");
+const details = document.getElementById("details");
+const form = document.getElementById("search-form");
+const upload = document.getElementById("upload-form");
+const QUERIES = ["item", "text", "upload"]; // parameters of an address that say what to search for
 let current = new AbortController();
 let polling;
 
@@ -15,92 +16,61 @@ async function show(address, { push = true, focus = "h2" } = {}) {
   clearTimeout(polling);
   current = new AbortController();
   const { signal } = current;
-  const asked = new URL(address, location.href);
-  near.classList.add("busy");
+  const url = new URL(address, location.href);
+  neighbors.classList.add("busy");
   try {
-    near.innerHTML = await part(asked, "near", signal);
-    near.classList.remove("busy");
-    if (push) history.pushState(null, "", asked);
-    remember(asked);
-    if (focus) near.querySelector(focus)?.focus({ preventScroll: true });
-    const isAsked = near.querySelector("#asked") !== null;
-    if (!isAsked) rest.replaceChildren();
-    else await showRest(asked, signal);
+    neighbors.innerHTML = await fetchPart(url, "neighbors", signal);
+    neighbors.classList.remove("busy");
+    if (push) history.pushState(null, "", url);
+    fillForm(url);
+    if (focus) neighbors.querySelector(focus)?.focus({ preventScroll: true });
+    if (neighbors.querySelector("#query") === null) details.replaceChildren();
+    else await showDetails(url, signal);
     document.dispatchEvent(new CustomEvent("shown"));
     return true;
   } catch (error) {
     if (error.name === "AbortError") return false;
-    near.classList.remove("busy");
+    neighbors.classList.remove("busy");
     notify(error.message, { isError: true });
     return false;
   }
 }
 
-async function part(address, name, signal) {
-  const asked = new URL(address);
-  asked.hash = "";
-  asked.searchParams.set("part", name);
-  return (await request(asked, { signal, headers: { Accept: "application/json" } })).text();
+async function fetchPart(url, name, signal) {
+  const address = new URL(url);
+  address.hash = "";
+  address.searchParams.set("part", name);
+  return (await request(address, { signal, headers: { Accept: "application/json" } })).text();
 }
 
-async function showRest(asked, signal) {
-  rest.classList.add("busy");
+async function showDetails(url, signal) {
+  details.classList.add("busy");
   try {
-    rest.innerHTML = await part(asked, "rest", signal);
+    details.innerHTML = await fetchPart(url, "details", signal);
   } finally {
-    if (!signal.aborted) rest.classList.remove("busy");
+    if (!signal.aborted) details.classList.remove("busy");
   }
-  const portrait = document.getElementById("portrait-part");
-  if (portrait) {
-    document.getElementById("portrait").replaceChildren(portrait.content);
-    portrait.remove();
+  const description = document.getElementById("description-part");
+  if (description) {
+    document.getElementById("description").replaceChildren(description.content);
+    description.remove();
   }
-  poll(asked, signal);
+  poll(url, signal);
 }
 
-/** Ask again while other methods are being prepared. */
-function poll(asked, signal) {
-  const waiting = rest.querySelector("[data-poll]");
+/** Fetch the details again while other methods are being prepared. */
+function poll(url, signal) {
+  const waiting = details.querySelector("[data-poll]");
   if (!waiting) return;
-  polling = setTimeout(() => showRest(asked, signal).catch(() => {}), Number(waiting.dataset.poll));
+  polling = setTimeout(() => showDetails(url, signal).catch(() => {}), Number(waiting.dataset.poll));
 }
 
-/** Let the form stand for the search that is shown. */
-function remember(address) {
-  for (const name of ["item", "text", "upload"]) form.elements[name].value = address.searchParams.get(name) ?? "";
-}
-
-/** Return the address that the form asks for; what was typed comes before what was clicked. */
-function asked() {
-  const fields = new FormData(form);
-  const typed = String(fields.get("q") ?? "").trim();
-  if (typed) for (const name of ["item", "text", "upload"]) fields.delete(name);
-  if (!fields.get("within")) fields.delete("radius");
-  const kept = [...fields].filter(([, value]) => value !== "");
-  if (typed) {
-    const isId = /^#?-?\d+$/.test(typed);
-    const pairs = kept.filter(([name]) => name !== "q");
-    pairs.push([isId ? "item" : "text", isId ? typed.replace("#", "") : typed]);
-    return `${form.action}?${new URLSearchParams(pairs)}`;
-  }
-  return `${form.action}?${new URLSearchParams(kept)}`;
-}
-
-near.addEventListener("click", follow);
-rest.addEventListener("click", follow);
-function follow(event) {
-  const link = event.target.closest("a[data-ask], a[data-why]");
-  if (!link || event.metaKey || event.ctrlKey || event.shiftKey) return;
-  event.preventDefault();
-  if (link.matches("[data-why]")) explain(link.href);
-  else show(link.href).then(() => window.scrollTo({ top: 0 }));
-}
-
+/** Show why a hit matches. */
 async function explain(address) {
-  const target = new URL(address);
-  history.pushState(null, "", target);
+  const url = new URL(address);
+  history.pushState(null, "", url);
   try {
-    await showRest(target, current.signal);
+    await showDetails(url, current.signal);
     const heading = document.getElementById("why");
     heading?.focus({ preventScroll: true });
     heading?.scrollIntoView({ block: "center" });
@@ -109,24 +79,53 @@ async function explain(address) {
   }
 }
 
+/** Let the form stand for the search that is shown. */
+function fillForm(url) {
+  for (const name of QUERIES) form.elements[name].value = url.searchParams.get(name) ?? "";
+}
+
+/** Return the address that the form asks for; what was typed comes before what was clicked. */
+function formAddress() {
+  const fields = new FormData(form);
+  const typed = String(fields.get("q") ?? "").trim();
+  fields.delete("q");
+  if (typed) {
+    for (const name of QUERIES) fields.delete(name);
+    const isId = /^#?-?\d+$/.test(typed);
+    fields.set(isId ? "item" : "text", isId ? typed.replace("#", "") : typed);
+  }
+  if (!fields.get("within")) fields.delete("radius");
+  return `${form.action}?${new URLSearchParams([...fields].filter(([, value]) => value !== ""))}`;
+}
+
+function followLink(event) {
+  const link = event.target.closest("a[data-search], a[data-explain]");
+  if (!link || event.metaKey || event.ctrlKey || event.shiftKey) return;
+  event.preventDefault();
+  if (link.matches("[data-explain]")) explain(link.href);
+  else show(link.href).then(() => window.scrollTo({ top: 0 }));
+}
+neighbors.addEventListener("click", followLink);
+details.addEventListener("click", followLink);
+
 form.addEventListener("submit", (event) => {
   event.preventDefault();
   const typed = form.elements.q.value;
   // What was typed goes once it was found; meanwhile, something else may have been typed.
-  show(asked()).then((isShown) => { if (isShown && form.elements.q.value === typed) form.elements.q.value = ""; });
+  show(formAddress()).then((isShown) => { if (isShown && form.elements.q.value === typed) form.elements.q.value = ""; });
 });
 form.addEventListener("input", (event) => {
-  const shown = form.querySelector(`output[for="${event.target.id}"]`);
-  if (shown) shown.textContent = event.target.value;
+  const output = form.querySelector(`output[for="${event.target.id}"]`);
+  if (output) output.textContent = event.target.value;
   if (event.target.id === "radius") form.elements.within.checked = true;
 });
 form.addEventListener("change", (event) => {
-  if (event.target.name !== "q") show(asked(), { focus: null });
+  if (event.target.name !== "q") show(formAddress(), { focus: null });
 });
 window.addEventListener("popstate", () => show(location.href, { push: false }));
 
 /** Search with a picture that was dropped or pasted. */
-function give(file) {
+function searchByPicture(file) {
   if (!file || !file.type.startsWith("image/")) {
     notify("That is not a picture. Use a JPEG, PNG, WebP, GIF, BMP or TIFF file.", { isError: true });
     return;
@@ -142,9 +141,9 @@ if (upload) {
   document.addEventListener("drop", (event) => {
     event.preventDefault();
     upload.classList.remove("over");
-    give(event.dataTransfer.files[0]);
+    searchByPicture(event.dataTransfer.files[0]);
   });
-  document.addEventListener("paste", (event) => { if (event.clipboardData.files.length) give(event.clipboardData.files[0]); });
+  document.addEventListener("paste", (event) => { if (event.clipboardData.files.length) searchByPicture(event.clipboardData.files[0]); });
   upload.elements.picture.addEventListener("change", () => upload.submit());
 }
 

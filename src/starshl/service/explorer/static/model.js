@@ -4,12 +4,12 @@ import { request } from "./shared.js";
 
 const figures = document.getElementById("figures");
 
-async function look() {
+async function poll() {
   if (!figures.querySelector("[data-poll]")) return;
   try {
     figures.innerHTML = await (await request(`${figures.dataset.address}?part=quality`)).text();
-  } catch { /* the next look may succeed */ }
-  setTimeout(look, 700);
+  } catch { /* the next one may succeed */ }
+  setTimeout(poll, 700);
 }
 
-setTimeout(look, 700);
+setTimeout(poll, 700);
