@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 
 from starshl import BinaryCodes, Collection
+from starshl.collection import Filters
 from starshl.collection.database import Connection
 from starshl.collection.filters import passing_items
-from starshl.collection.options import Filters
 from starshl.hashers.baselines import LSHash
 
 BATCH = 20

@@ -188,9 +188,9 @@ MEASURED_CLIENT = """
 import resource, sys
 import numpy as np
 from starshl import StarRidge
+from starshl.data.tables import ArrayRows, JoinedRows
 from starshl.distributed import encode, fit
-from starshl.kernels import ScaledGaussian
-from starshl.tables import ArrayRows, JoinedRows
+from starshl.learning.kernels import ScaledGaussian
 
 GIGABYTE = 10**9
 address, file, folder, times = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])

@@ -18,7 +18,8 @@ def fresh_postgres():
 
 
 def test_table_with_a_comment_of_its_own_keeps_it(postgres, random_codes):
-    from starshl.index.adapters.pgvector_index import PgvectorIndex, psycopg
+    from starshl.index.adapters import PgvectorIndex
+    from starshl.index.adapters.pgvector_index import psycopg
 
     index = PgvectorIndex(postgres.get_uri(), 11, table="with_comment")
     with psycopg.connect(index.uri) as connection:

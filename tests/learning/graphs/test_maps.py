@@ -5,8 +5,7 @@ from sklearn.datasets import load_digits
 from sklearn.manifold import trustworthiness
 
 from starshl import NeighborGraph
-from starshl.learning import map_items
-from starshl.learning.graphs.layout import map_codewords
+from starshl.learning import map_codewords, map_items
 from starshl.learning.graphs.neighbor_graph import principal_coordinates
 
 
