@@ -32,10 +32,10 @@ from .facts import Facts
 from .hybrid_tuning import (
     best_hamming_weight,
     best_residual_weight,
+    class_positions,
     components_of,
+    deviation_of_distances,
     fit_reconstruction,
-    places_of,
-    spread_of_distances,
     training_rows_of,
 )
 from .star.contributions import Contributions
@@ -43,164 +43,7 @@ from .star.star_ridge import StarRidge
 from .supervision import TrainingRows
 
 HybridForm: TypeAlias = Literal["hamming", "residual"]
-
-# The class field of a code: the number of a class in as few bits as possible.
-
-
-def n_digits(n_values: int) -> int:
-    """Return how many binary digits count this many values: ceil(log2 n).
-
-    >>> [n_digits(n) for n in (1, 2, 3, 4, 5)]
-    [0, 1, 2, 2, 3]
-    """
-    return (n_values - 1).bit_length()
-
-
-def n_class_bits(n_classes: int, n_bits: int) -> int:
-    """Return the length of the class field in codes of ``n_bits``; warn if it cannot tell all classes apart."""
-    needed = max(1, n_digits(n_classes))
-    if needed > MAX_CLASS_BITS:
-        raise ValueError(f"There are {n_classes:,} classes; a class field holds at most {1 << MAX_CLASS_BITS:,}.")
-    if needed > n_bits:
-        warning = InputWarning(
-            "{parameter} is {value}",
-            "{n_classes} classes need {needed} bits, so several share a class field",
-            "Use at least {least} bits.",
-            parameter="n_bits",
-            value=n_bits,
-            n_classes=n_classes,
-            needed=needed,
-            least=needed + 1,
-        )
-        warn_caller(warning)
-    return min(needed, n_bits)
-
-
-def class_numbers(class_hasher: BaseHasher) -> Codebook:
-    """Return the codebook in which the place of a class is its number; reserved words keep numbers for classes to come.
-
-    It is that of the class hasher, whatever its words are, or else one of the shortest words.
-    """
-    return class_hasher.class_codebook or Codebook.numbered(class_hasher.classes_)
-
-
-# Settings of a HybridHasher that no fit can have are refused here.
-
-
-def check_settings(hasher: HybridHasher) -> int:
-    """Return n_bits if all settings are possible."""
-    check_choice(hasher.form, "form", get_args(HybridForm))
-    check_integer(hasher.class_first, "class_first", low=0)
-    if hasher.class_weight is not None and hasher.form == "hamming":
-        check_integer(hasher.class_weight, "class_weight", low=0)
-    elif hasher.class_weight is not None:
-        check_number(hasher.class_weight, "class_weight", low=0)
-    _check_hashers(hasher.class_hasher, hasher.neighbor_hasher)
-    _check_codewords(hasher.codewords, hasher.class_hasher)
-    return check_integer(hasher.n_bits, "n_bits", low=1)
-
-
-def class_hasher_of(hasher: HybridHasher, seed: int) -> BaseHasher:
-    """Return the class hasher to fit: a clone of the given one or the default, set to the codebook if there is one."""
-    given = hasher.class_hasher
-    chosen: BaseHasher = hasher._default_class_hasher(seed) if given is None else clone(given)
-    if hasher.codewords is not None:
-        chosen.set_params(n_bits=hasher.codewords.n_bits, codewords=hasher.codewords)
-    return chosen
-
-
-def _check_codewords(codewords: object, class_hasher: object) -> None:
-    if codewords is None:
-        return
-    if not isinstance(codewords, Codebook):
-        raise ValueError(f"codewords is of type {type(codewords).__name__}; it must be a Codebook or None.")
-    if isinstance(class_hasher, BaseHasher) and "codewords" not in class_hasher.get_params():
-        raise ValueError(
-            f"codewords is a Codebook, and the class_hasher is a {type(class_hasher).__name__}, which cannot be fitted "
-            "to one. Use StarRidge, StarSHL or CodewordSVM."
-        )
-
-
-def _check_hashers(class_hasher: object, neighbor_hasher: object) -> None:
-    for name, given in (("class_hasher", class_hasher), ("neighbor_hasher", neighbor_hasher)):
-        if given is not None and not isinstance(given, BaseHasher):
-            raise ValueError(f"{name} is of type {type(given).__name__}; it must be a hasher or None.")
-    if isinstance(class_hasher, BaseHasher):
-        class_hasher.require("predict", parameter="class_hasher")
-    if isinstance(neighbor_hasher, BaseHasher) and "n_bits" not in neighbor_hasher.get_params():
-        raise ValueError(
-            f"neighbor_hasher is a {type(neighbor_hasher).__name__}, which has no parameter n_bits. Give a "
-            "hasher such as ITQ, and prepare rows before the HybridHasher."
-        )
-
-
-# Hybrid hashers in model files: two hashers, and what joins them.
-
 _HASHERS = ("class_hasher", "neighbor_hasher")
-
-
-def pack_hybrid(params: dict[str, Any], state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return header entries and arrays of a hasher with these parameters and learned attributes."""
-    header: dict[str, Any] = {"hashers": {}, "given": []}
-    arrays: dict[str, np.ndarray] = {}
-    for name in _HASHERS:
-        inner = state.pop(name + "_")
-        if params.pop(name) is not None:
-            header["given"].append(name)
-        if inner is not None:
-            header["hashers"][name], own = pack_inner(inner, name + ".")
-            arrays |= own
-    header["params"], packed = pack_values(params, "param.")
-    header["fitted"], fitted = pack_values(state, "fitted.")
-    return header, arrays | packed | fitted
-
-
-def unpack_hybrid(
-    header: dict[str, Any], arrays: dict[str, np.ndarray], kernels: Sequence[Any] | None
-) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Return parameters, the fitted hashers inside by attribute, and all other learned attributes."""
-    params, fitted = unpack_values(header["params"], arrays, "param."), {}
-    for name in _HASHERS:
-        inner = None
-        if name in header["hashers"]:
-            of_class = kernels if name == "class_hasher" else None
-            inner = unpack_inner(header["hashers"][name], arrays, name + ".", of_class)
-        fitted[name + "_"] = inner
-        if name in header["given"] and inner is not None:
-            params[name] = clone(inner)
-    return params, fitted, unpack_values(header["fitted"], arrays, "fitted.")
-
-
-def check_hybrid(hasher: HybridHasher) -> None:
-    """Refuse a hasher from a file whose parts do not fit together."""
-    try:
-        fits = _fields_fit(hasher) and isinstance(hasher.training_codes_, BinaryCodes)
-        if hasher.form == "residual":
-            hasher.make_index(hasher.training_codes_[:0])
-    except (ValueError, TypeError, AttributeError) as error:
-        raise BundleFormatError.damaged(str(error).rstrip(".")) from error
-    if not fits:
-        raise BundleFormatError.damaged("its class field and hashers do not fit together")
-
-
-def _fields_fit(hasher: HybridHasher) -> bool:
-    inner = [hasher.class_hasher_] + ([] if hasher.neighbor_hasher_ is None else [hasher.neighbor_hasher_])
-    n_left = 0 if hasher.neighbor_hasher_ is None else hasher.neighbor_hasher_.n_bits_
-    whole = [hasher.n_bits_, hasher.class_bits_, hasher.n_features_in_, *hasher.seeds_]
-    weight_type = float if hasher.form == "residual" else int
-    return (
-        all(type(number) is int for number in whole)
-        and len(hasher.seeds_) == 2
-        and 1 <= hasher.class_bits_ <= MAX_CLASS_BITS
-        and hasher.class_bits_ + n_left == hasher.n_bits_
-        and type(hasher.class_weight_) is weight_type
-        and hasher.class_weight_ >= 0
-        and "predict" in hasher.class_hasher_.supports
-        and all(each.n_features_in_ == hasher.n_features_in_ for each in inner)
-        and hasher.field_holds_ in ("classes", "clusters")
-    )
-
-
 _SEEDS = np.iinfo(np.int32).max
 # Until no code changes, which takes fewer. Of 30 bits on 3,000 rows of AG News and MNIST, 50 lose .008 of the recall.
 _ITQ_ITERATIONS = 300
@@ -358,7 +201,7 @@ class HybridHasher(BaseHasher):
         n_numbers, components = len(class_numbers(self.class_hasher_).words), self._components
         fitted = fit_reconstruction(training.rows, codes, components, min(n_numbers, 1 << self.class_bits_))
         self.class_centers_, self.bit_scales_ = fitted.centers, fitted.scales
-        self.distance_unit_ = spread_of_distances(training, codes, fitted, self.seeds_[1])
+        self.distance_unit_ = deviation_of_distances(training, codes, fitted, self.seeds_[1])
 
     @property
     def _components(self) -> np.ndarray:
@@ -582,7 +425,7 @@ class HybridHasher(BaseHasher):
         )
 
     def _predicted_index(self, rows: Rows) -> np.ndarray:
-        return places_of(self.class_hasher_, self.class_hasher_.predict(rows))
+        return class_positions(self.class_hasher_, self.class_hasher_.predict(rows))
 
     def _signs(self, index: np.ndarray) -> np.ndarray:
         return self._field(class_numbers(self.class_hasher_).positions(self.classes_)[index])
@@ -620,3 +463,149 @@ class HybridHasher(BaseHasher):
         inner = get_tags(self.class_hasher or StarRidge())
         tags.estimator_type, tags.classifier_tags = inner.estimator_type, inner.classifier_tags
         return tags
+
+
+def class_numbers(class_hasher: BaseHasher) -> Codebook:
+    """Return the codebook in which the place of a class is its number; reserved words keep numbers for classes to come.
+
+    It is that of the class hasher, whatever its words are, or else one of the shortest words.
+    """
+    return class_hasher.class_codebook or Codebook.numbered(class_hasher.classes_)
+
+
+def n_class_bits(n_classes: int, n_bits: int) -> int:
+    """Return the length of the class field in codes of ``n_bits``; warn if it cannot tell all classes apart."""
+    needed = max(1, n_digits(n_classes))
+    if needed > MAX_CLASS_BITS:
+        raise ValueError(f"There are {n_classes:,} classes; a class field holds at most {1 << MAX_CLASS_BITS:,}.")
+    if needed > n_bits:
+        warning = InputWarning(
+            "{parameter} is {value}",
+            "{n_classes} classes need {needed} bits, so several share a class field",
+            "Use at least {least} bits.",
+            parameter="n_bits",
+            value=n_bits,
+            n_classes=n_classes,
+            needed=needed,
+            least=needed + 1,
+        )
+        warn_caller(warning)
+    return min(needed, n_bits)
+
+
+def n_digits(n_values: int) -> int:
+    """Return how many binary digits count this many values: ceil(log2 n).
+
+    >>> [n_digits(n) for n in (1, 2, 3, 4, 5)]
+    [0, 1, 2, 2, 3]
+    """
+    return (n_values - 1).bit_length()
+
+
+def check_settings(hasher: HybridHasher) -> int:
+    """Return n_bits if all settings are possible."""
+    check_choice(hasher.form, "form", get_args(HybridForm))
+    check_integer(hasher.class_first, "class_first", low=0)
+    if hasher.class_weight is not None and hasher.form == "hamming":
+        check_integer(hasher.class_weight, "class_weight", low=0)
+    elif hasher.class_weight is not None:
+        check_number(hasher.class_weight, "class_weight", low=0)
+    _check_hashers(hasher.class_hasher, hasher.neighbor_hasher)
+    _check_codewords(hasher.codewords, hasher.class_hasher)
+    return check_integer(hasher.n_bits, "n_bits", low=1)
+
+
+def _check_hashers(class_hasher: object, neighbor_hasher: object) -> None:
+    for name, given in (("class_hasher", class_hasher), ("neighbor_hasher", neighbor_hasher)):
+        if given is not None and not isinstance(given, BaseHasher):
+            raise ValueError(f"{name} is of type {type(given).__name__}; it must be a hasher or None.")
+    if isinstance(class_hasher, BaseHasher):
+        class_hasher.require("predict", parameter="class_hasher")
+    if isinstance(neighbor_hasher, BaseHasher) and "n_bits" not in neighbor_hasher.get_params():
+        raise ValueError(
+            f"neighbor_hasher is a {type(neighbor_hasher).__name__}, which has no parameter n_bits. Give a "
+            "hasher such as ITQ, and prepare rows before the HybridHasher."
+        )
+
+
+def _check_codewords(codewords: object, class_hasher: object) -> None:
+    if codewords is None:
+        return
+    if not isinstance(codewords, Codebook):
+        raise ValueError(f"codewords is of type {type(codewords).__name__}; it must be a Codebook or None.")
+    if isinstance(class_hasher, BaseHasher) and "codewords" not in class_hasher.get_params():
+        raise ValueError(
+            f"codewords is a Codebook, and the class_hasher is a {type(class_hasher).__name__}, which cannot be fitted "
+            "to one. Use StarRidge, StarSHL or CodewordSVM."
+        )
+
+
+def class_hasher_of(hasher: HybridHasher, seed: int) -> BaseHasher:
+    """Return the class hasher to fit: a clone of the given one or the default, set to the codebook if there is one."""
+    given = hasher.class_hasher
+    chosen: BaseHasher = hasher._default_class_hasher(seed) if given is None else clone(given)
+    if hasher.codewords is not None:
+        chosen.set_params(n_bits=hasher.codewords.n_bits, codewords=hasher.codewords)
+    return chosen
+
+
+def pack_hybrid(params: dict[str, Any], state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return header entries and arrays of a hasher with these parameters and learned attributes."""
+    header: dict[str, Any] = {"hashers": {}, "given": []}
+    arrays: dict[str, np.ndarray] = {}
+    for name in _HASHERS:
+        inner = state.pop(name + "_")
+        if params.pop(name) is not None:
+            header["given"].append(name)
+        if inner is not None:
+            header["hashers"][name], own = pack_inner(inner, name + ".")
+            arrays |= own
+    header["params"], packed = pack_values(params, "param.")
+    header["fitted"], fitted = pack_values(state, "fitted.")
+    return header, arrays | packed | fitted
+
+
+def unpack_hybrid(
+    header: dict[str, Any], arrays: dict[str, np.ndarray], kernels: Sequence[Any] | None
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Return parameters, the fitted hashers inside by attribute, and all other learned attributes."""
+    params, fitted = unpack_values(header["params"], arrays, "param."), {}
+    for name in _HASHERS:
+        inner = None
+        if name in header["hashers"]:
+            of_class = kernels if name == "class_hasher" else None
+            inner = unpack_inner(header["hashers"][name], arrays, name + ".", of_class)
+        fitted[name + "_"] = inner
+        if name in header["given"] and inner is not None:
+            params[name] = clone(inner)
+    return params, fitted, unpack_values(header["fitted"], arrays, "fitted.")
+
+
+def check_hybrid(hasher: HybridHasher) -> None:
+    """Refuse a hasher from a file whose parts do not fit together."""
+    try:
+        fits = _fields_fit(hasher) and isinstance(hasher.training_codes_, BinaryCodes)
+        if hasher.form == "residual":
+            hasher.make_index(hasher.training_codes_[:0])
+    except (ValueError, TypeError, AttributeError) as error:
+        raise BundleFormatError.damaged(str(error).rstrip(".")) from error
+    if not fits:
+        raise BundleFormatError.damaged("its class field and hashers do not fit together")
+
+
+def _fields_fit(hasher: HybridHasher) -> bool:
+    inner = [hasher.class_hasher_] + ([] if hasher.neighbor_hasher_ is None else [hasher.neighbor_hasher_])
+    n_left = 0 if hasher.neighbor_hasher_ is None else hasher.neighbor_hasher_.n_bits_
+    whole = [hasher.n_bits_, hasher.class_bits_, hasher.n_features_in_, *hasher.seeds_]
+    weight_type = float if hasher.form == "residual" else int
+    return (
+        all(type(number) is int for number in whole)
+        and len(hasher.seeds_) == 2
+        and 1 <= hasher.class_bits_ <= MAX_CLASS_BITS
+        and hasher.class_bits_ + n_left == hasher.n_bits_
+        and type(hasher.class_weight_) is weight_type
+        and hasher.class_weight_ >= 0
+        and "predict" in hasher.class_hasher_.supports
+        and all(each.n_features_in_ == hasher.n_features_in_ for each in inner)
+        and hasher.field_holds_ in ("classes", "clusters")
+    )

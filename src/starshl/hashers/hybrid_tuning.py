@@ -16,25 +16,70 @@ from ..learning.linalg import gram, project, smallest_columns, squared_distances
 from .base import BaseHasher
 from .supervision import TrainingRows
 
-
-def training_rows_of(class_hasher: BaseHasher, rows: Rows, labels: Labels) -> TrainingRows:
-    """Return the rows of a fit with their labels and the predictions of the fitted class hasher."""
-    guess = places_of(class_hasher, class_hasher.predict_training(rows))
-    return TrainingRows(rows, labels.positions_in(class_hasher.classes_), guess)
-
-
-def places_of(class_hasher: BaseHasher, predicted: np.ndarray) -> np.ndarray:
-    """Return the place of predicted classes among those of the class hasher."""
-    labels, inverse = np.unique(predicted, return_inverse=True)
-    place = {label: index for index, label in enumerate(class_hasher.classes_.tolist())}
-    return np.array([place[label] for label in labels.tolist()], np.int64)[inverse]
-
-
-_N_NEIGHBORS_WEIGHT = 10  # precision and recall at 10
 # The nearest ten are looked for among the first hundred where there are thousands of items, among fewer otherwise.
 _SHORTLIST, _SHORTLIST_SHARE = 100, 1 / 30
 # Chosen on samples of AG News and of MNIST, 3,000 rows, 32 and 64 bits: unseen queries lose little more.
 _LOST_RECALL, _LOST_PRECISION = 0.001, 0.003
+_N_NEIGHBORS = 10  # precision and recall at 10
+_MAX_QUERIES, _MAX_ITEMS = 500, 5000
+# In bits, and in standard deviations of distances; the larger they are, the coarser, because they then differ less.
+_HAMMING_WEIGHTS = (0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32)
+_RESIDUAL_WEIGHTS = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5, 2.0)
+
+
+def training_rows_of(class_hasher: BaseHasher, rows: Rows, labels: Labels) -> TrainingRows:
+    """Return the rows of a fit with their labels and the predictions of the fitted class hasher."""
+    guess = class_positions(class_hasher, class_hasher.predict_training(rows))
+    return TrainingRows(rows, labels.positions_in(class_hasher.classes_), guess)
+
+
+def class_positions(class_hasher: BaseHasher, predicted: np.ndarray) -> np.ndarray:
+    """Return the positions of predicted classes among those of the class hasher."""
+    labels, inverse = np.unique(predicted, return_inverse=True)
+    position = {label: index for index, label in enumerate(class_hasher.classes_.tolist())}
+    return np.array([position[label] for label in labels.tolist()], np.int64)[inverse]
+
+
+def best_hamming_weight(training: TrainingRows, neighbor_codes: BinaryCodes, class_first: int, seed: int) -> int:
+    """Return the weight in bits that serves searches by codes best."""
+    queries, items = _sample(training, seed)
+    distances = neighbor_codes[queries].distances(neighbor_codes[items]).astype(np.float64)
+    weights = [weight for weight in _HAMMING_WEIGHTS if weight <= neighbor_codes.n_bits + 1]
+    searches = _searches(training, queries, items, distances)
+    return int(choose_weight(searches, lambda weight: HammingRule(1, weight, class_first), list(map(float, weights))))
+
+
+def best_residual_weight(
+    training: TrainingRows, codes: BinaryCodes, reconstruction: Reconstruction, class_first: int, seed: int
+) -> float:
+    """Return the weight in units of the reconstruction that serves searches by vectors best."""
+    queries, items = _sample(training, seed)
+    searches = _searches(training, queries, items, _to_vectors(training, codes, reconstruction, queries, items))
+    return choose_weight(searches, lambda weight: FloatRule(1, weight, class_first), list(_RESIDUAL_WEIGHTS))
+
+
+def deviation_of_distances(
+    training: TrainingRows, codes: BinaryCodes, reconstruction: Reconstruction, seed: int
+) -> float:
+    """Return the standard deviation of the distances between rows and reconstructed rows."""
+    queries, items = _sample(training, seed)
+    deviation = float(_to_vectors(training, codes, reconstruction, queries, items).std())
+    return deviation if deviation > 0 else 1.0
+
+
+def choose_weight(searches: TuningSearches, rule_of: Callable[[float], ClassRule], weights: list[float]) -> float:
+    """Return the weight that serves the searches best.
+
+    If some items of the class come first anyway, precision is taken care of: take the largest weight whose recall is
+    within .001 of the best. Otherwise take the smallest weight whose precision is within .003 of the best.
+    """
+    rules = [rule_of(weight) for weight in weights]
+    thresholds = searches.thresholds(rules[0].class_first)
+    if rules[0].class_first or searches.relevant is None:
+        recalls = np.array([searches.recall(rule, thresholds) for rule in rules])
+        return weights[np.flatnonzero(recalls >= recalls.max() - _LOST_RECALL)[-1]]
+    precisions = np.array([searches.precision(rule, thresholds) for rule in rules])
+    return weights[np.flatnonzero(precisions >= precisions.max() - _LOST_PRECISION)[0]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,64 +132,8 @@ class TuningSearches:
     def precision(self, rule: ClassRule, thresholds: np.ndarray) -> float:
         """Return the share of the first ten items with the label of the query."""
         assert self.relevant is not None
-        first = self.first(rule, thresholds, min(_N_NEIGHBORS_WEIGHT, self.distances.shape[1] - 1))
+        first = self.first(rule, thresholds, min(_N_NEIGHBORS, self.distances.shape[1] - 1))
         return float(np.take_along_axis(self.relevant, first, axis=1).mean())
-
-
-def choose_weight(searches: TuningSearches, rule_of: Callable[[float], ClassRule], weights: list[float]) -> float:
-    """Return the weight that serves the searches best.
-
-    If some items of the class come first anyway, precision is taken care of: take the largest weight whose recall is
-    within .001 of the best. Otherwise take the smallest weight whose precision is within .003 of the best.
-    """
-    rules = [rule_of(weight) for weight in weights]
-    thresholds = searches.thresholds(rules[0].class_first)
-    if rules[0].class_first or searches.relevant is None:
-        recalls = np.array([searches.recall(rule, thresholds) for rule in rules])
-        return weights[np.flatnonzero(recalls >= recalls.max() - _LOST_RECALL)[-1]]
-    precisions = np.array([searches.precision(rule, thresholds) for rule in rules])
-    return weights[np.flatnonzero(precisions >= precisions.max() - _LOST_PRECISION)[0]]
-
-
-# The searches by which a fit chooses the weight of another class.
-
-_N_NEIGHBORS = 10  # precision and recall at 10
-_MAX_QUERIES, _MAX_ITEMS = 500, 5000
-# In bits, and in standard deviations of distances; the larger they are, the coarser, because they then differ less.
-_HAMMING_WEIGHTS = (0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 24, 32)
-_RESIDUAL_WEIGHTS = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5, 2.0)
-
-
-def best_hamming_weight(training: TrainingRows, neighbor_codes: BinaryCodes, class_first: int, seed: int) -> int:
-    """Return the weight in bits that serves searches by codes best."""
-    queries, items = _sample(training, seed)
-    distances = neighbor_codes[queries].distances(neighbor_codes[items]).astype(np.float64)
-    weights = [weight for weight in _HAMMING_WEIGHTS if weight <= neighbor_codes.n_bits + 1]
-    searches = _searches(training, queries, items, distances)
-    return int(choose_weight(searches, lambda weight: HammingRule(1, weight, class_first), list(map(float, weights))))
-
-
-def best_residual_weight(
-    training: TrainingRows, codes: BinaryCodes, reconstruction: Reconstruction, class_first: int, seed: int
-) -> float:
-    """Return the weight in units of the reconstruction that serves searches by vectors best."""
-    queries, items = _sample(training, seed)
-    searches = _searches(training, queries, items, _to_vectors(training, codes, reconstruction, queries, items))
-    return choose_weight(searches, lambda weight: FloatRule(1, weight, class_first), list(_RESIDUAL_WEIGHTS))
-
-
-def spread_of_distances(training: TrainingRows, codes: BinaryCodes, reconstruction: Reconstruction, seed: int) -> float:
-    """Return the standard deviation of the distances between rows and reconstructed rows."""
-    queries, items = _sample(training, seed)
-    spread = float(_to_vectors(training, codes, reconstruction, queries, items).std())
-    return spread if spread > 0 else 1.0
-
-
-def _to_vectors(
-    training: TrainingRows, codes: BinaryCodes, reconstruction: Reconstruction, queries: np.ndarray, items: np.ndarray
-) -> np.ndarray:
-    rows = np.asarray(training.rows[queries], np.float64)
-    return squared_distances(rows, reconstruction.vectors(codes[items])) / reconstruction.unit
 
 
 def _sample(training: TrainingRows, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -167,15 +156,19 @@ def _searches(training: TrainingRows, queries: np.ndarray, items: np.ndarray, di
     return TuningSearches(np.where(itself, np.inf, distances), differs, nearest, relevant)
 
 
+def _to_vectors(
+    training: TrainingRows, codes: BinaryCodes, reconstruction: Reconstruction, queries: np.ndarray, items: np.ndarray
+) -> np.ndarray:
+    rows = np.asarray(training.rows[queries], np.float64)
+    return squared_distances(rows, reconstruction.vectors(codes[items])) / reconstruction.unit
+
+
 def _vector_distances(rows: Rows, queries: np.ndarray, items: np.ndarray) -> np.ndarray:
     if isinstance(rows, np.ndarray):
         return squared_distances(rows[queries].astype(np.float64), rows[items].astype(np.float64))
     norms = np.asarray(rows.multiply(rows).sum(axis=1), np.float64).ravel()
     products = (rows[queries] @ rows[items].T).toarray()
     return norms[queries][:, None] + norms[items] - 2.0 * products
-
-
-# What codes stand for: centers of classes and scales of bits that reconstruct the training rows best.
 
 
 def fit_reconstruction(rows: np.ndarray, codes: BinaryCodes, components: np.ndarray, n_fields: int) -> Reconstruction:
@@ -198,9 +191,9 @@ def fit_reconstruction(rows: np.ndarray, codes: BinaryCodes, components: np.ndar
     sizes = np.bincount(fields, minlength=n_fields)
     projected = project(rows, components).astype(np.float64)
     centered = signs - _means(signs, fields, sizes)[fields]
-    spread = np.einsum("nj,nj->j", centered, centered)
+    squares = np.einsum("nj,nj->j", centered, centered)
     shared = np.einsum("nj,nj->j", centered, projected)
-    scales = np.divide(np.maximum(shared, 0.0), spread, out=np.zeros(len(components)), where=spread > 0)
+    scales = np.divide(np.maximum(shared, 0.0), squares, out=np.zeros(len(components)), where=squares > 0)
     centers = _means(rows, fields, sizes) - (_means(signs, fields, sizes) * scales) @ components
     centers[sizes == 0] = centers[sizes > 0].mean(axis=0)
     return Reconstruction(centers, components, scales, 1.0)

@@ -20,8 +20,10 @@ from .._common.labels import Labels, LabelsLike, check_labels
 from .._common.validation import Rows, Seed, check_integer, check_number
 from ..learning.linalg import nearest_rows
 
+PairsLike: TypeAlias = np.ndarray | Sequence[ArrayLike]
+"""What users pass as pairs: an (n_pairs, 3) array, or its three columns."""
 _UNLABELED = "-1 in an integer y, NaN, None or empty text in others"
-_WAY_OUT = "use a method that needs no labels (starshl.hashers.catalog lists what each method needs)"
+_WAY_OUT = "use a method that needs no labels (starshl.hashers.configurations lists what each method needs)"
 
 
 class Pairs(NamedTuple):
@@ -53,10 +55,6 @@ class TrainingRows:
     def own(self) -> np.ndarray:
         """The class index of each row as an item: that of its label, or the guess."""
         return np.where(self.label >= 0, self.label, self.guess)
-
-
-PairsLike: TypeAlias = np.ndarray | Sequence[ArrayLike]
-"""What users pass as pairs: an (n_pairs, 3) array, or its three columns."""
 
 
 def require_labels(

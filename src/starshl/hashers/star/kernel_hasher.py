@@ -28,16 +28,6 @@ from .novelty import Rejection
 from .samples import SAMPLE_TYPES, Samples, take_sparse
 from .storage import digest_of_fit, pack_model, unpack_model
 
-# Codes of items whose labels are known: the codewords of their classes.
-
-
-def with_codewords(codes: BinaryCodes, rows: np.ndarray, codewords: np.ndarray) -> BinaryCodes:
-    """Return the codes with those of some rows, True in ``rows``, replaced by codewords."""
-    packed = codes.packed.copy()
-    packed[rows] = BinaryCodes.from_signs(codewords).packed
-    return replace(codes, packed=packed)
-
-
 _SUPPORTED: frozenset[Capability] = frozenset(
     {"predict", "score", "novelty", "codeword_distances", "relabel", "compress", "contributions"}
 )
@@ -236,7 +226,11 @@ class KernelHasher(Rejection, BaseHasher):
         return tags
 
 
-# From scores to classes: that of the nearest codeword, and for training rows the label that was given.
+def with_codewords(codes: BinaryCodes, rows: np.ndarray, codewords: np.ndarray) -> BinaryCodes:
+    """Return the codes with those of some rows, True in ``rows``, replaced by codewords."""
+    packed = codes.packed.copy()
+    packed[rows] = BinaryCodes.from_signs(codewords).packed
+    return replace(codes, packed=packed)
 
 
 def nearest_classes(scores: np.ndarray, codewords: np.ndarray, counts: np.ndarray) -> np.ndarray:

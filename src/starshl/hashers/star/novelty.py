@@ -1,4 +1,8 @@
-"""How unlike all training rows a row is: what the classes leave unexplained, and the distance to the nearest rows."""
+"""How unlike all training rows a row is, and predictions that may say "none of these".
+
+A measure of novelty weighs what the classes leave unexplained of a row against its distance to the nearest rows. A fit
+takes the one that finds classes best that were left out, and notes what it is on training rows.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +29,125 @@ if TYPE_CHECKING:
     from ..base import Capability
 
 _TILE = 256  # rows that meet the support rows together
+_CALIBRATION_ROWS = 1000  # the share of rejected rows then varies by .007 where it should be .05
+_NEIGHBOR_COUNTS = (1, 3, 10, 30)  # equal ratios from the nearest row to a small neighborhood
+_WEIGHTS = (0.5, 0.25, 0.75, 0.0, 1.0)  # of the distance; the first is taken if there is nothing to compare
+# Share of pairs by which a weight must be better than the first. Left-out classes of training rows are only examples of
+# others, so both kinds of evidence are used unless one of them is clearly worse.
+_TOLERANCE = 0.005
+_SCALE_QUANTILE = 0.9  # minus the median, it is the unit of a measure
+_MAX_SCORE_ROWS = 2000  # of a regression of classes that only serves novelty
+_SEED = 0  # of samples of rows, which need not differ from fit to fit
+_RIDGE_ROWS = 500  # on which it chooses its ridge
+_RIDGES = (1e-3, 1e-2, 1e-1, 1.0)  # shares of the kernel diagonal that it chooses from
+
+
+class Rejection:
+    """What a hasher with classes needs to recognize rows that belong to none of them.
+
+    Attributes
+    ----------
+    novelty_weight_, novelty_neighbors_, novelty_units_, novelty_calibration_ : see
+        :class:`starshl.hashers.star.novelty.NoveltyRule`
+    novelty_rows_, novelty_samples_, novelty_coef_, novelty_intercept_ : if the hasher has no class scores, further
+        rows to be compared with, and class scores over the support rows and these
+    """
+
+    if TYPE_CHECKING:
+        n_jobs: int | None
+        classes_: np.ndarray
+        novelty_rows_: np.ndarray
+        novelty_samples_: Any
+        novelty_coef_: np.ndarray
+        novelty_intercept_: np.ndarray
+
+        @property
+        def _expansion(self) -> Expansion: ...
+
+        def _read(self, X: SamplesLike) -> Samples: ...
+
+        def require(self, *capabilities: Capability, parameter: str | None = None) -> None: ...
+
+    def _store_novelty(self, rule: NoveltyRule, further: ClassRegression | None = None) -> None:
+        """Set what :meth:`novelty` needs; a hasher without class scores has learned some over further rows."""
+        if further is not None:
+            self.novelty_rows_, self.novelty_samples_ = further.rows, further.samples
+            self.novelty_coef_, self.novelty_intercept_ = further.coefficients, further.intercept
+        self.novelty_weight_, self.novelty_neighbors_ = rule.weight, rule.n_neighbors
+        self.novelty_units_, self.novelty_calibration_ = rule.units, rule.calibration
+
+    @abstractmethod
+    def _predicted_index(self, X: SamplesLike) -> np.ndarray:
+        """Return the number of the class of each sample."""
+
+    @property
+    def _class_expansion(self) -> Expansion:
+        """Class scores over the support rows, with kernel weights that all of them share."""
+        own = self._expansion
+        if "novelty_rows_" not in vars(self):  # the functions of the hasher are class scores already
+            return own
+        everything = with_further_rows(own, self.novelty_rows_, self.novelty_samples_)
+        coefficients, intercept = self.novelty_coef_, self.novelty_intercept_
+        return replace(everything, weights=own.mean_weights, coefficients=coefficients, intercept=intercept)
+
+    def predict(self, X: SamplesLike, reject: float | None = None) -> np.ndarray:
+        """Return the class of each sample.
+
+        Parameters
+        ----------
+        X : samples as for ``fit``
+        reject : float, default=None
+            Answer "none of these" where :meth:`novelty` is at least 1 - reject: of samples of known classes, about
+            this share is rejected. The answer is what marks unlabeled rows in y: -1 among integers, NaN among floats,
+            the empty text among strings, None among objects. None rejects nothing.
+        """
+        reject = None if reject is None else check_reject(reject)
+        index = self._predicted_index(X)
+        labels = self.classes_[index]
+        return labels if reject is None else marked_labels(labels, self.novelty(X) >= 1.0 - reject)
+
+    def novelty(self, X: SamplesLike) -> np.ndarray:
+        """Return how unlike all training rows each sample is, from 0 to 1, shape (n,).
+
+        It is the share of training rows that look more familiar, each of them compared with the others: a new sample
+        of a known class is above .95 about once in twenty times, and one of another class more often than not. The
+        measure weighs what class scores leave unexplained against the distance to the nearest training rows under the
+        learned kernel. The weight and the number of neighbors are those that work best on training rows when one class
+        after the other is left out.
+        """
+        check_is_fitted(self)
+        self.require("novelty")
+        with using_threads(self.n_jobs):
+            return NoveltyRule.of(self).shares(self._read(X), self._class_expansion)
+
+
+def check_reject(reject: object) -> float:
+    """Return the share of known samples that may be rejected as a float."""
+    share = check_number(reject, "reject", low=0)
+    if share > 1:
+        raise ValueError(f"reject is {share:g}; it must be a share from 0 to 1, such as 0.05.")
+    return share
+
+
+def marked_labels(labels: np.ndarray, rejected: np.ndarray) -> np.ndarray:
+    """Return labels with the mark of unlabeled rows where they are rejected.
+
+    Examples
+    --------
+    >>> marked_labels(np.array([3, 4]), np.array([False, True])).tolist()
+    [3, -1]
+    >>> marked_labels(np.array(["a", "b"]), np.array([False, True])).tolist()
+    ['a', '']
+    """
+    marks: dict[str, Any] = {"i": -1, "f": np.nan, "U": "", "S": b""}
+    if labels.dtype.kind == "u":
+        labels = labels.astype(np.int64)
+    elif labels.dtype.kind not in marks:
+        labels = labels.astype(object)
+    else:
+        labels = labels.copy()
+    labels[rejected] = marks.get(labels.dtype.kind)
+    return labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +206,6 @@ class NoveltyRule:
         return shares
 
 
-def with_further_rows(functions: Expansion, rows: np.ndarray, kept: Rows) -> Expansion:
-    """Return functions whose support rows are joined by others; coefficients are those of the first ones only."""
-    support = np.concatenate([functions.support, rows])
-    both = (functions.kept, kept)
-    return replace(functions, support=support, kept=vstack(both, "csr") if issparse(kept) else np.concatenate(both))
-
-
-def without_novelty(state: dict[str, Any]) -> dict[str, Any]:
-    """Return learned attributes without those about novelty, for a hasher that loses its training rows."""
-    return {name: value for name, value in state.items() if not name.startswith("novelty_")}
-
-
 def unexplained(scores: np.ndarray) -> np.ndarray:
     r"""Return :math:`|h - e|` for class scores h, where e has a one in the place of the largest and zeros elsewhere.
 
@@ -132,19 +243,107 @@ def nearest_distances(distances: np.ndarray, counts: tuple[int, ...]) -> np.ndar
     return np.partition(distances, places, axis=1)[:, places]
 
 
-# From a finished fit to a rule of novelty: which measure finds classes that were left out, and what it usually is.
+def with_further_rows(functions: Expansion, rows: np.ndarray, kept: Rows) -> Expansion:
+    """Return functions whose support rows are joined by others; coefficients are those of the first ones only."""
+    support = np.concatenate([functions.support, rows])
+    both = (functions.kept, kept)
+    return replace(functions, support=support, kept=vstack(both, "csr") if issparse(kept) else np.concatenate(both))
 
-_CALIBRATION_ROWS = 1000  # the share of rejected rows then varies by .007 where it should be .05
-_NEIGHBOR_COUNTS = (1, 3, 10, 30)  # equal ratios from the nearest row to a small neighborhood
-_WEIGHTS = (0.5, 0.25, 0.75, 0.0, 1.0)  # of the distance; the first is taken if there is nothing to compare
-# Share of pairs by which a weight must be better than the first. Left-out classes of training rows are only examples of
-# others, so both kinds of evidence are used unless one of them is clearly worse.
-_TOLERANCE = 0.005
-_SCALE_QUANTILE = 0.9  # minus the median, it is the unit of a measure
-_MAX_SCORE_ROWS = 2000  # of a regression of classes that only serves novelty
-_SEED = 0  # of samples of rows, which need not differ from fit to fit
-_RIDGE_ROWS = 500  # on which it chooses its ridge
-_RIDGES = (1e-3, 1e-2, 1e-1, 1.0)  # shares of the kernel diagonal that it chooses from
+
+def without_novelty(state: dict[str, Any]) -> dict[str, Any]:
+    """Return learned attributes without those about novelty, for a hasher that loses its training rows."""
+    return {name: value for name, value in state.items() if not name.startswith("novelty_")}
+
+
+class ClassRegression(NamedTuple):
+    """Class scores over the support rows and further ones, and the rule that uses them."""
+
+    rows: np.ndarray
+    samples: Rows
+    coefficients: np.ndarray
+    intercept: np.ndarray
+    rule: NoveltyRule
+
+
+def learn_novelty(
+    functions: Expansion, samples: Samples, rows: np.ndarray, index: np.ndarray, n_classes: int
+) -> ClassRegression:
+    """Return what a hasher without class scores learns about novelty.
+
+    Support rows of a hinge loss lie between classes. Others are kept beside them, to be compared with, and the classes
+    of these are regressed under the mean kernel of the functions.
+
+    Parameters
+    ----------
+    functions : those of the hasher
+    samples : all training samples
+    rows : array, which of them the fit used
+    index : array of shape (n_samples,), their classes
+    n_classes : int
+    """
+    basis = rows[stratified_rows(index[rows], _MAX_SCORE_ROWS, _SEED)]
+    further = np.setdiff1d(basis, functions.support)
+    kept = samples.keep(further)
+    everything = with_further_rows(functions, further, kept)
+    regression = _regress_classes(everything, samples, basis, index, n_classes)
+    calibrated = rows[stratified_rows(index[rows], _CALIBRATION_ROWS, _SEED)]
+    training = regression.training(samples, calibrated, index)
+    learned = regression.expansion
+    return ClassRegression(further, kept, learned.coefficients, learned.intercept, training.rule(_SEED))
+
+
+@dataclass(frozen=True, slots=True)
+class _Regression:
+    """Class scores over rows to be compared with, and those of its own rows, each without itself."""
+
+    expansion: Expansion
+    basis: np.ndarray
+    basis_scores: np.ndarray
+    ridge: float
+    constant: float
+
+    def training(self, samples: Samples, rows: np.ndarray, index: np.ndarray) -> NoveltyTraining:
+        """Return what a rule is learned from, calibrated on some rows."""
+        scores = self.expansion.scores(self.expansion.samples_of(samples.queries(rows).values)).astype(np.float64)
+        _, of_rows, of_basis = np.intersect1d(rows, self.basis, return_indices=True)
+        scores[of_rows] = self.basis_scores[of_basis]
+        support_index = index[self.expansion.support]
+        return NoveltyTraining(
+            samples, rows, index[rows], scores, self.expansion, support_index, self.ridge, self.constant
+        )
+
+
+def _regress_classes(
+    functions: Expansion, samples: Samples, basis: np.ndarray, index: np.ndarray, n_classes: int
+) -> _Regression:
+    """Return the kernel ridge regression of the classes of some rows, by the mean kernel of functions."""
+    few = replace(functions, support=basis, kept=samples.keep(basis))
+    with single_threaded_blas():
+        gram = distances_to_support(functions.samples_of(samples.queries(basis).values), few)[0]
+        size = float(np.mean(gram.diagonal())) or 1.0
+        targets = one_hot(index[basis], n_classes)
+        trial = stratified_rows(index[basis], _RIDGE_ROWS, _SEED)
+        ridge = size * _best_ridge(gram[np.ix_(trial, trial)] / size, targets[trial])
+        factor = RidgeFactor(gram + size, ridge)
+        dual = factor.solve(targets)
+        scores = leave_one_out_scores(targets, dual, factor.inverse_diagonal())
+    coefficients = np.zeros((n_classes, len(functions.support)))
+    order = np.argsort(functions.support)
+    coefficients[:, order[np.searchsorted(functions.support, basis, sorter=order)]] = dual.T
+    expansion = replace(
+        functions, weights=functions.mean_weights, coefficients=coefficients, intercept=size * dual.sum(axis=0)
+    )
+    return _Regression(expansion, basis, scores, ridge, size)
+
+
+def _best_ridge(gram: np.ndarray, targets: np.ndarray) -> float:
+    """Return the ridge of least squared error of rows that are each scored without themselves."""
+
+    def error(ridge: float) -> float:
+        inverse = np.linalg.inv(gram + 1.0 + ridge * np.eye(len(gram)))
+        return float(np.sum(np.square(inverse @ targets / inverse.diagonal()[:, None])))
+
+    return min(_RIDGES, key=error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,205 +453,3 @@ def _area_under_curve(known: np.ndarray, novel: np.ndarray) -> float:
     known = np.sort(known)
     below = np.searchsorted(known, novel), np.searchsorted(known, novel, side="right")
     return float(np.mean(below[0] + below[1])) / (2 * len(known))
-
-
-class ClassRegression(NamedTuple):
-    """Class scores over the support rows and further ones, and the rule that uses them."""
-
-    rows: np.ndarray
-    samples: Rows
-    coefficients: np.ndarray
-    intercept: np.ndarray
-    rule: NoveltyRule
-
-
-def learn_novelty(
-    functions: Expansion, samples: Samples, rows: np.ndarray, index: np.ndarray, n_classes: int
-) -> ClassRegression:
-    """Return what a hasher without class scores learns about novelty.
-
-    Support rows of a hinge loss lie between classes. Others are kept beside them, to be compared with, and the classes
-    of these are regressed under the mean kernel of the functions.
-
-    Parameters
-    ----------
-    functions : those of the hasher
-    samples : all training samples
-    rows : array, which of them the fit used
-    index : array of shape (n_samples,), their classes
-    n_classes : int
-    """
-    basis = rows[stratified_rows(index[rows], _MAX_SCORE_ROWS, _SEED)]
-    further = np.setdiff1d(basis, functions.support)
-    kept = samples.keep(further)
-    everything = with_further_rows(functions, further, kept)
-    regression = _regress_classes(everything, samples, basis, index, n_classes)
-    calibrated = rows[stratified_rows(index[rows], _CALIBRATION_ROWS, _SEED)]
-    training = regression.training(samples, calibrated, index)
-    learned = regression.expansion
-    return ClassRegression(further, kept, learned.coefficients, learned.intercept, training.rule(_SEED))
-
-
-@dataclass(frozen=True, slots=True)
-class _Regression:
-    """Class scores over rows to be compared with, and those of its own rows, each without itself."""
-
-    expansion: Expansion
-    basis: np.ndarray
-    basis_scores: np.ndarray
-    ridge: float
-    constant: float
-
-    def training(self, samples: Samples, rows: np.ndarray, index: np.ndarray) -> NoveltyTraining:
-        """Return what a rule is learned from, calibrated on some rows."""
-        scores = self.expansion.scores(self.expansion.samples_of(samples.queries(rows).values)).astype(np.float64)
-        _, of_rows, of_basis = np.intersect1d(rows, self.basis, return_indices=True)
-        scores[of_rows] = self.basis_scores[of_basis]
-        support_index = index[self.expansion.support]
-        return NoveltyTraining(
-            samples, rows, index[rows], scores, self.expansion, support_index, self.ridge, self.constant
-        )
-
-
-def _regress_classes(
-    functions: Expansion, samples: Samples, basis: np.ndarray, index: np.ndarray, n_classes: int
-) -> _Regression:
-    """Return the kernel ridge regression of the classes of some rows, by the mean kernel of functions."""
-    few = replace(functions, support=basis, kept=samples.keep(basis))
-    with single_threaded_blas():
-        gram = distances_to_support(functions.samples_of(samples.queries(basis).values), few)[0]
-        size = float(np.mean(gram.diagonal())) or 1.0
-        targets = one_hot(index[basis], n_classes)
-        trial = stratified_rows(index[basis], _RIDGE_ROWS, _SEED)
-        ridge = size * _best_ridge(gram[np.ix_(trial, trial)] / size, targets[trial])
-        factor = RidgeFactor(gram + size, ridge)
-        dual = factor.solve(targets)
-        scores = leave_one_out_scores(targets, dual, factor.inverse_diagonal())
-    coefficients = np.zeros((n_classes, len(functions.support)))
-    order = np.argsort(functions.support)
-    coefficients[:, order[np.searchsorted(functions.support, basis, sorter=order)]] = dual.T
-    expansion = replace(
-        functions, weights=functions.mean_weights, coefficients=coefficients, intercept=size * dual.sum(axis=0)
-    )
-    return _Regression(expansion, basis, scores, ridge, size)
-
-
-def _best_ridge(gram: np.ndarray, targets: np.ndarray) -> float:
-    """Return the ridge of least squared error of rows that are each scored without themselves."""
-
-    def error(ridge: float) -> float:
-        inverse = np.linalg.inv(gram + 1.0 + ridge * np.eye(len(gram)))
-        return float(np.sum(np.square(inverse @ targets / inverse.diagonal()[:, None])))
-
-    return min(_RIDGES, key=error)
-
-
-# Rejection: predictions that may say "none of these".
-
-
-class Rejection:
-    """What a hasher with classes needs to recognize rows that belong to none of them.
-
-    Attributes
-    ----------
-    novelty_weight_, novelty_neighbors_, novelty_units_, novelty_calibration_ : see
-        :class:`starshl.hashers.star.novelty.NoveltyRule`
-    novelty_rows_, novelty_samples_, novelty_coef_, novelty_intercept_ : if the hasher has no class scores, further
-        rows to be compared with, and class scores over the support rows and these
-    """
-
-    if TYPE_CHECKING:
-        n_jobs: int | None
-        classes_: np.ndarray
-        novelty_rows_: np.ndarray
-        novelty_samples_: Any
-        novelty_coef_: np.ndarray
-        novelty_intercept_: np.ndarray
-
-        @property
-        def _expansion(self) -> Expansion: ...
-
-        def _read(self, X: SamplesLike) -> Samples: ...
-
-        def require(self, *capabilities: Capability, parameter: str | None = None) -> None: ...
-
-    def _store_novelty(self, rule: NoveltyRule, further: ClassRegression | None = None) -> None:
-        """Set what :meth:`novelty` needs; a hasher without class scores has learned some over further rows."""
-        if further is not None:
-            self.novelty_rows_, self.novelty_samples_ = further.rows, further.samples
-            self.novelty_coef_, self.novelty_intercept_ = further.coefficients, further.intercept
-        self.novelty_weight_, self.novelty_neighbors_ = rule.weight, rule.n_neighbors
-        self.novelty_units_, self.novelty_calibration_ = rule.units, rule.calibration
-
-    @abstractmethod
-    def _predicted_index(self, X: SamplesLike) -> np.ndarray:
-        """Return the number of the class of each sample."""
-
-    @property
-    def _class_expansion(self) -> Expansion:
-        """Class scores over the support rows, with kernel weights that all of them share."""
-        own = self._expansion
-        if "novelty_rows_" not in vars(self):  # the functions of the hasher are class scores already
-            return own
-        everything = with_further_rows(own, self.novelty_rows_, self.novelty_samples_)
-        coefficients, intercept = self.novelty_coef_, self.novelty_intercept_
-        return replace(everything, weights=own.mean_weights, coefficients=coefficients, intercept=intercept)
-
-    def predict(self, X: SamplesLike, reject: float | None = None) -> np.ndarray:
-        """Return the class of each sample.
-
-        Parameters
-        ----------
-        X : samples as for ``fit``
-        reject : float, default=None
-            Answer "none of these" where :meth:`novelty` is at least 1 - reject: of samples of known classes, about
-            this share is rejected. The answer is what marks unlabeled rows in y: -1 among integers, NaN among floats,
-            the empty text among strings, None among objects. None rejects nothing.
-        """
-        reject = None if reject is None else check_reject(reject)
-        index = self._predicted_index(X)
-        labels = self.classes_[index]
-        return labels if reject is None else marked_labels(labels, self.novelty(X) >= 1.0 - reject)
-
-    def novelty(self, X: SamplesLike) -> np.ndarray:
-        """Return how unlike all training rows each sample is, from 0 to 1, shape (n,).
-
-        It is the share of training rows that look more familiar, each of them compared with the others: a new sample
-        of a known class is above .95 about once in twenty times, and one of another class more often than not. The
-        measure weighs what class scores leave unexplained against the distance to the nearest training rows under the
-        learned kernel. The weight and the number of neighbors are those that work best on training rows when one class
-        after the other is left out.
-        """
-        check_is_fitted(self)
-        self.require("novelty")
-        with using_threads(self.n_jobs):
-            return NoveltyRule.of(self).shares(self._read(X), self._class_expansion)
-
-
-def check_reject(reject: object) -> float:
-    """Return the share of known samples that may be rejected as a float."""
-    share = check_number(reject, "reject", low=0)
-    if share > 1:
-        raise ValueError(f"reject is {share:g}; it must be a share from 0 to 1, such as 0.05.")
-    return share
-
-
-def marked_labels(labels: np.ndarray, rejected: np.ndarray) -> np.ndarray:
-    """Return labels with the mark of unlabeled rows where they are rejected.
-
-    Examples
-    --------
-    >>> marked_labels(np.array([3, 4]), np.array([False, True])).tolist()
-    [3, -1]
-    >>> marked_labels(np.array(["a", "b"]), np.array([False, True])).tolist()
-    ['a', '']
-    """
-    marks: dict[str, Any] = {"i": -1, "f": np.nan, "U": "", "S": b""}
-    if labels.dtype.kind == "u":
-        labels = labels.astype(np.int64)
-    elif labels.dtype.kind not in marks:
-        labels = labels.astype(object)
-    else:
-        labels = labels.copy()
-    labels[rejected] = marks.get(labels.dtype.kind)
-    return labels
