@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from starshl import Collection, HybridHasher, StarRidge, StarSHL
+from starshl.collection import ClassOfCode
 from starshl.data.features import Scale
 from starshl.hashers import PreparedHasher
 
@@ -52,10 +53,10 @@ def test_bits_classes_and_distances_are_those_of_the_codes(collection, ridge, qu
         assert why.rescored == hit.rescored == pytest.approx(np.linalg.norm(vector - query[0]))
         for found, code in ((why.query_class, query_signs), (why.item_class, signs)):
             distances = (ridge.codewords_ != code).sum(axis=1)
-            assert found == (ridge.classes_[distances.argmin()], distances.min())
+            assert found == ClassOfCode(ridge.classes_[distances.argmin()], distances.min())
     labeled = [why for why in collection.explain(query, hits) if why.code_from == "label"]
     assert labeled
-    assert all(why.item_class == (why.label, 0) for why in labeled)
+    assert all(why.item_class == ClassOfCode(why.label, 0) for why in labeled)
 
 
 def test_the_largest_parts_are_those_of_the_items_class(collection, ridge, query):
@@ -108,8 +109,8 @@ def test_the_class_in_a_hybrid_code_is_explained(tmp_path, rows, labels, query, 
     with Collection.create(tmp_path / "items", hasher) as collection:
         collection.add(rows, labels=labels)
         why = collection.explain(query, [4])[0]
-    assert why.item_class == (labels[4], 0)
-    assert why.query_class == (hasher.predict(query)[0], 0)
+    assert why.item_class == ClassOfCode(labels[4], 0)
+    assert why.query_class == ClassOfCode(hasher.predict(query)[0], 0)
     parts, place = hasher.contributions(query), hasher.classes_.tolist().index(labels[4])
     assert [part for _, part in why.kernels] == pytest.approx(np.sort(parts.by_kernel[place])[::-1][:3])
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from .._common.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from .answers import Explanation, Found, Hit, Item
+    from .answers import ClassOfCode, Explanation, Found, Hit, Item
     from .collection import Collection
     from .importing.building import AdditionSummary, ImportSummary, Skipped
     from .importing.pictures import add_pictures, import_pictures
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AdditionSummary",
+    "ClassOfCode",
     "Collection",
     "Explanation",
     "Filters",
@@ -40,7 +41,7 @@ __all__ = [
 __getattr__, __dir__ = on_first_use(
     __name__,
     {
-        "answers": ["Explanation", "Found", "Hit", "Item"],
+        "answers": ["ClassOfCode", "Explanation", "Found", "Hit", "Item"],
         "collection": ["Collection"],
         "importing.building": ["AdditionSummary", "ImportSummary", "Skipped"],
         "importing.pictures": ["add_pictures", "import_pictures"],

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, Self, overload
+from typing import Any, Self, overload
 
 from .._common.labels import Label
 
@@ -46,7 +46,8 @@ class Item(Answer):
     vector: list[float] | None = None
 
 
-class ClassOfCode(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ClassOfCode(Answer):
     """The class whose codeword is nearest to a code, and how many bits they differ in."""
 
     label: Label
@@ -95,7 +96,7 @@ class Explanation(Answer):
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> Self:
         pairs = {name: [*map(tuple, answer[name])] for name in ("kernels", "views", "training_rows")}
-        classes = {name: answer[name] and ClassOfCode(*answer[name]) for name in ("query_class", "item_class")}
+        classes = {name: answer[name] and ClassOfCode.of(answer[name]) for name in ("query_class", "item_class")}
         return super(Explanation, cls).of({**answer, **pairs, **classes})
 
     def __str__(self) -> str:
