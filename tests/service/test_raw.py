@@ -196,8 +196,8 @@ def test_a_missing_library_is_a_problem_with_the_install_line(ask, monkeypatch):
 
 
 def test_too_many_pictures_at_once_are_told_to_come_back(ask, monkeypatch):
-    monkeypatch.setattr(raw, "_places", threading.BoundedSemaphore(1))
-    raw._places.acquire()
+    monkeypatch.setattr(raw, "_slots", threading.BoundedSemaphore(1))
+    raw._slots.acquire()
     answer = _search(ask, BLUE)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
 

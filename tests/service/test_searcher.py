@@ -103,7 +103,7 @@ def test_items_encoded_before_the_hasher_was_replaced_are_encoded_again(searcher
     other = LSHash(24, random_state=9).fit(rows)
     with searcher.opened() as collection:
         stale = Encoded.of(collection.hasher, "database", rows[:1])
-    searcher.replace_hasher(other).result(60)
+    searcher.writer.replace_hasher(other).result(60)
     searcher.writer.put(NewItems(rows[:1].tolist()), rows[:1], stale, None, replace=False).result(60)
     with searcher.opened() as collection:
         assert collection.codes([60]) == collection.hasher.encode_database(rows[:1])

@@ -1,4 +1,4 @@
-"""The same search by other methods: exact search over the kept vectors, and a baseline's codes of equal length."""
+"""Search by other methods (exact over the kept vectors, and by codes of a baseline), and how well each of them does."""
 
 from __future__ import annotations
 
@@ -98,15 +98,15 @@ class Comparison:
         prepared = self._prepared
         if prepared is None:
             return []
-        places = None if among is None else np.flatnonzero(np.isin(prepared.ids, among))
-        if places is not None and not len(places):
+        positions = None if among is None else np.flatnonzero(np.isin(prepared.ids, among))
+        if positions is not None and not len(positions):
             return []
-        k = min(k, len(prepared.ids) if places is None else len(places))
+        k = min(k, len(prepared.ids) if positions is None else len(positions))
         baseline, vector = prepared.baseline, vector - prepared.center
         about = f"{baseline.hasher.n_bits_} bits, learned without labels"
         return [
-            _timed("Vectors", "exact search, no codes", prepared.ids, lambda: _nearest(prepared, vector, k, places)),
-            _timed("ITQ", about, prepared.ids, lambda: baseline.nearest(vector[None], k, places)[0]),
+            _timed("Vectors", "exact search, no codes", prepared.ids, lambda: _nearest(prepared, vector, k, positions)),
+            _timed("ITQ", about, prepared.ids, lambda: baseline.nearest(vector[None], k, positions)[0]),
         ]
 
 
@@ -124,30 +124,26 @@ def _read(job: RunningJob, collection: Collection, ids: np.ndarray) -> np.ndarra
 
 
 def _baseline(vectors: np.ndarray, n_bits: int) -> BaseHasher:
-    chosen = np.random.default_rng(0).permutation(len(vectors))[:_ROWS_TO_FIT]
-    rows = vectors[np.sort(chosen)]
+    rows = vectors[np.sort(np.random.default_rng(0).permutation(len(vectors))[:_ROWS_TO_FIT])]
     # ITQ has at most one bit per direction.
     rank = int(np.linalg.matrix_rank(rows - rows.mean(axis=0)))
     return ITQ(max(1, min(n_bits, rank)), random_state=0).fit(rows)
 
 
-def _nearest(prepared: _Prepared, vector: np.ndarray, k: int, places: np.ndarray | None) -> np.ndarray:
+def _nearest(prepared: _Prepared, vector: np.ndarray, k: int, positions: np.ndarray | None) -> np.ndarray:
     query = vector.astype(np.float32)
-    vectors = prepared.vectors if places is None else prepared.vectors[places]
-    norms = prepared.squared_norms if places is None else prepared.squared_norms[places]
+    vectors = prepared.vectors if positions is None else prepared.vectors[positions]
+    norms = prepared.squared_norms if positions is None else prepared.squared_norms[positions]
     distances = norms - 2.0 * (vectors @ query)
     best = np.argpartition(distances, k - 1)[:k]
     best = best[np.lexsort((best, distances[best]))]
-    return best if places is None else places[best]
+    return best if positions is None else positions[best]
 
 
 def _timed(method: str, about: str, ids: np.ndarray, search: Callable[[], np.ndarray]) -> Ranking:
     started = time.perf_counter()
-    places = search()
-    return Ranking(method, about, ids[places].tolist(), 1000 * (time.perf_counter() - started))
-
-
-# Search quality: items with a label as queries, each left out of its own answer.
+    positions = search()
+    return Ranking(method, about, ids[positions].tolist(), 1000 * (time.perf_counter() - started))
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,12 +197,11 @@ def measure_quality(job: RunningJob, collection: Collection, others: Comparison)
         raise ValueError("Quality needs all vectors in memory, and those of this collection take more than 2 GB.")
     others.prepare(job)
     k, ids = min(_K, len(items) - 1), np.array([item.id for item in items], np.int64)
-    chosen = np.sort(np.random.default_rng(0).permutation(len(ids))[:_QUERIES])
+    queries = ids[np.sort(np.random.default_rng(0).permutation(len(ids))[:_QUERIES])].tolist()
     n_from_label = sum(item.code_from == "label" for item in items)
-    found = _found(job, collection, others, ids, chosen, k + 1)
+    found = _found(job, collection, others, ids, queries, k + 1)
     if n_from_label:
-        found["Codes of vectors alone"] = _by_vectors_alone(job, collection, ids, chosen, k + 1)
-    queries = ids[chosen].tolist()
+        found["Codes of vectors alone"] = _by_vectors_alone(job, collection, ids, queries, k + 1)
     for method, lists in found.items():
         # The query itself is nearest of all.
         found[method] = [[hit for hit in hits if hit != own][:k] for hits, own in zip(lists, queries, strict=True)]
@@ -229,15 +224,15 @@ def measure_quality(job: RunningJob, collection: Collection, others: Comparison)
 
 
 def _found(
-    job: RunningJob, collection: Collection, others: Comparison, ids: np.ndarray, chosen: np.ndarray, k: int
+    job: RunningJob, collection: Collection, others: Comparison, ids: np.ndarray, queries: list[int], k: int
 ) -> dict[str, list[list[int]]]:
-    """Return what each method finds for the chosen ones of some items among these, a list of ids per query."""
+    """Return what each method finds for some items among those with these ids, a list of ids per query."""
     by_codes = SearchOptions(k=k, rescore=False, filters=Filters.of(among=ids))
     methods = {"Codes": by_codes, "Codes, then vectors": replace(by_codes, rescore=None)}
     found: dict[str, list[list[int]]] = {}
-    for done, place in enumerate(chosen.tolist()):
-        job.report("searching", done, len(chosen))
-        vector = collection.vectors([ids[place]])
+    for done, query in enumerate(queries):
+        job.report("searching", done, len(queries))
+        vector = collection.vectors([query])
         lists = {
             method: [hit.id for hit in collection.answer(options, vector)[0]] for method, options in methods.items()
         }
@@ -248,13 +243,13 @@ def _found(
 
 
 def _labeled(collection: Collection) -> list[Item]:
-    """Return the items with a given label; what a lesson believes of others is not among the labels."""
+    """Return the items with a given label; what a lesson predicts for others is not among the labels."""
     ids = list(collection.labels())
     return collection.get(ids) if ids else []
 
 
 def _by_vectors_alone(
-    job: RunningJob, collection: Collection, ids: np.ndarray, chosen: np.ndarray, k: int
+    job: RunningJob, collection: Collection, ids: np.ndarray, queries: list[int], k: int
 ) -> list[list[int]]:
     """Return what codes find that follow from the vectors of items, whatever their labels."""
     hasher = collection.hasher.without_steps()
@@ -263,8 +258,8 @@ def _by_vectors_alone(
         job.report("encoding", start, len(ids))
         packed.append(hasher.encode(collection.vectors(ids[start : start + _ROWS_AT_ONCE])).packed)
     index = make_index(hasher.as_codes(np.concatenate(packed)), ids, hasher=hasher)
-    queries: Any = hasher.encode_queries(collection.vectors(ids[chosen]))
-    return [hits.tolist() for hits in index.search(queries, k).ids]
+    codes: Any = hasher.encode_queries(collection.vectors(queries))
+    return [hits.tolist() for hits in index.search(codes, k).ids]
 
 
 def _measured(

@@ -1,4 +1,4 @@
-"""What a hasher makes of a batch of rows: codes, or predictions."""
+"""Vectors from outside, checked before they meet those of others, and what a hasher makes of a batch of them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,52 @@ from ..codes.binary import BinaryCodes
 from ..hashers.base import BaseHasher, Capability
 
 # Squares of larger numbers, and their sums over many columns, might be infinite.
-LARGEST = 1e100
-_SHOWN = 20  # columns named in a message
+MAX_NUMBER = 1e100
+_MOST_NAMES = 20  # of columns, in a message
+
+
+def check_vectors(vectors: Sequence[Sequence[float]] | np.ndarray, hasher: BaseHasher, name: str) -> np.ndarray:
+    """Return vectors as a matrix that this hasher can encode, or say which one it cannot; ``name`` is their name."""
+    width = hasher.vector_width
+    if width is None:
+        raise ValueError("The hasher of this collection was not fitted on vectors, so it cannot encode these.")
+    if isinstance(vectors, np.ndarray) and vectors.dtype == object:
+        return vectors  # cells of a table, which were checked
+    for number, vector in enumerate(vectors):
+        if len(vector) != width and hasher.takes_cells:
+            example = _example(hasher)
+            sent = f"as `row` of each item: {example}" if name == "items" else f"as `rows`: [{example}]"
+            raise ValueError(
+                f"{name}[{number}] has {len(vector)} numbers. This collection takes rows of a table, {sent}. Send "
+                f"these, or prepared vectors of {width} numbers."
+            )
+        if len(vector) != width:
+            raise wrong_length(f"{name}[{number}]", len(vector), width)
+    rows = np.asarray(cast(Any, vectors), np.float64).reshape(len(vectors), width)
+    wrong = ~(np.abs(rows) <= MAX_NUMBER).all(axis=1)
+    if wrong.any():
+        raise ValueError(
+            f"{name}[{int(wrong.argmax())}] holds a number that is not finite or above {MAX_NUMBER:g} in size. Send "
+            "finite numbers of ordinary size."
+        )
+    return rows
+
+
+def _example(hasher: BaseHasher) -> str:
+    """Return how a row of a table is sent."""
+    names = hasher.feature_names
+    if not names:
+        return f"a list of {hasher.n_features_in_} values, text or numbers"
+    shown = ", ".join(f'"{each}": ...' for each in names[:_MOST_NAMES])
+    return f"{{{shown}{', ...' if len(names) > _MOST_NAMES else ''}}}"
+
+
+def wrong_length(name: str, length: int, width: int) -> ValueError:
+    """Return the error for a vector that has more or fewer numbers than those of a collection."""
+    return ValueError(
+        f"{name} has {length} numbers; the vectors of this collection have {width}. Send vectors made in the same way "
+        "as those it was built with."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,50 +111,3 @@ def predictions(encoded: Encoded) -> Prediction:
     classes = None if encoded.probabilities is None else encoded.hasher.class_labels
     probabilities = None if encoded.probabilities is None else encoded.probabilities.tolist()
     return Prediction(encoded.labels.tolist(), classes, probabilities)
-
-
-# Vectors from outside are checked before they meet those of other requests.
-
-
-def check_vectors(vectors: Sequence[Sequence[float]] | np.ndarray, hasher: BaseHasher, name: str) -> np.ndarray:
-    """Return vectors as a matrix that this hasher can encode, or say which one it cannot; ``name`` is their name."""
-    width = hasher.vector_width
-    if width is None:
-        raise ValueError("The hasher of this collection was not fitted on vectors, so it cannot encode these.")
-    if isinstance(vectors, np.ndarray) and vectors.dtype == object:
-        return vectors  # cells of a table, which were checked
-    for number, vector in enumerate(vectors):
-        if len(vector) != width and hasher.takes_cells:
-            example = _example(hasher)
-            sent = f"as `row` of each item: {example}" if name == "items" else f"as `rows`: [{example}]"
-            raise ValueError(
-                f"{name}[{number}] has {len(vector)} numbers. This collection takes rows of a table, {sent}. Send "
-                f"these, or prepared vectors of {width} numbers."
-            )
-        if len(vector) != width:
-            raise wrong_length(f"{name}[{number}]", len(vector), width)
-    rows = np.asarray(cast(Any, vectors), np.float64).reshape(len(vectors), width)
-    wrong = ~(np.abs(rows) <= LARGEST).all(axis=1)
-    if wrong.any():
-        raise ValueError(
-            f"{name}[{int(wrong.argmax())}] holds a number that is not finite or above {LARGEST:g} in size. Send "
-            "finite numbers of ordinary size."
-        )
-    return rows
-
-
-def _example(hasher: BaseHasher) -> str:
-    """Return how a row of a table is sent."""
-    names = hasher.feature_names
-    if not names:
-        return f"a list of {hasher.n_features_in_} values, text or numbers"
-    shown = ", ".join(f'"{each}": ...' for each in names[:_SHOWN])
-    return f"{{{shown}{', ...' if len(names) > _SHOWN else ''}}}"
-
-
-def wrong_length(name: str, length: int, width: int) -> ValueError:
-    """Return the error for a vector that has more or fewer numbers than those of a collection."""
-    return ValueError(
-        f"{name} has {length} numbers; the vectors of this collection have {width}. Send vectors made in the same way "
-        "as those it was built with."
-    )

@@ -68,6 +68,19 @@ def check_fit(searcher: Searcher, fit: FitSettings) -> None:
             raise ValueError("The collection is empty, so there is nothing to fit a hasher on. Add items first.")
 
 
+def check_model(searcher: Searcher, hasher: BaseHasher) -> None:
+    """Refuse a hasher that cannot encode the kept vectors."""
+    with searcher.opened() as collection:
+        known, given = collection.hasher.vector_width, hasher.vector_width
+        if collection.vector_dtype is None:
+            raise ValueError("This collection keeps no vectors, so its items cannot be encoded again.")
+        if known != given:
+            raise ValueError(
+                f"The vectors of this collection have {known} numbers; the hasher was fitted on rows of {given}. "
+                "Fit it on vectors of the same kind."
+            )
+
+
 def fit_and_reencode(job: RunningJob, searcher: Searcher, fit: FitSettings) -> dict[str, Any]:
     """Fit a hasher on the kept vectors and the labels of all items, and encode them with it."""
     with Worker(fit_hasher) as worker:
@@ -112,6 +125,6 @@ def reencode(
     """Encode the kept vectors of all items with another hasher; from here on, the job can no longer be canceled."""
     result = {"method": type(hasher).__name__, "n_bits": hasher.n_bits_, **(details or {})}
     job.report("encoding", 0, len(searcher))
-    searcher.replace_hasher(hasher, receipt=(job_receipt(job.id), json.dumps(result))).result()
+    searcher.writer.replace_hasher(hasher, receipt=(job_receipt(job.id), json.dumps(result))).result()
     job.stage, job.done, job.total = "encoding", len(searcher), len(searcher)
     return result

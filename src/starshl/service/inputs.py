@@ -1,4 +1,4 @@
-"""Pictures and texts from outside: made into vectors within limits, a few at a time, and previews of stored items."""
+"""What is no vector yet: pictures, texts and rows of tables, made into vectors within limits, a few at a time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ..collection.previews import Preview
 from ..collection.vectors import kept_rows
 from ..data.features.picture_files import open_picture, preview_of
 from ..data.tables.cells import is_number
@@ -20,13 +19,12 @@ from ..exceptions import MissingExtraError
 from ..hashers.base import BaseHasher
 from ..hashers.columns import fills_gaps, number_columns
 from .batching import map_future
-from .errors import BusyError, NotInstalledError, UnknownError
+from .errors import BusyError, NotInstalledError
 from .searcher import Searcher
 from .writes import NewItems
 
 Result = TypeVar("Result")
-#: Pixels of a picture that is sent; it may take 200 MB while it is decoded.
-LARGEST = 40_000_000
+_MOST_PIXELS = 40_000_000  # of a picture, which may take 200 MB while it is decoded
 _DECODED_SIDE = 512  # enough for every embedder here: JPEG files are decoded at about twice this size
 _COMMANDS = {
     "pictures": "starshl images FOLDER -o COLLECTION",
@@ -35,31 +33,36 @@ _COMMANDS = {
 # Few at a time: each may take much memory, and a queue of them must not keep other requests from their threads.
 _AT_ONCE, _MOST_WAITING = 2, 64
 _pool = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="embed")
-_places = threading.BoundedSemaphore(_AT_ONCE + _MOST_WAITING)
+_slots = threading.BoundedSemaphore(_AT_ONCE + _MOST_WAITING)
+_MOST_NAMES = 20  # of columns, in a message
+_MAX_CELL = 80  # letters of a cell in a message
 Cell = str | int | float | None
 TableRow = Mapping[str, Cell] | Sequence[Cell]
-_SHOWN = 20  # columns named in a message
-_LONGEST = 80  # letters of a cell in a message
 
 
 def picture_vector(searcher: Searcher, content: bytes) -> Future[np.ndarray]:
     """Return the vector of a picture, given as the bytes of a picture file; shape (1, n_columns)."""
-    return _submitted(searcher, "pictures", lambda: _embedded(searcher, [_decoded(content)]))
+    return _in_pool(lambda: _embed_picture(searcher, content)[0])
 
 
 def picture_and_preview(searcher: Searcher, content: bytes) -> Future[tuple[np.ndarray, bytes]]:
     """Return the vector of a picture, as above, and a small picture of it as the bytes of a WebP file."""
 
     def embed() -> tuple[np.ndarray, bytes]:
-        picture = _decoded(content)
-        return _embedded(searcher, [picture]), preview_of(picture)
+        vectors, picture = _embed_picture(searcher, content)
+        return vectors, preview_of(picture)
 
-    return _submitted(searcher, "pictures", embed)
+    return _in_pool(embed)
 
 
 def text_vectors(searcher: Searcher, texts: Sequence[str]) -> Future[np.ndarray]:
     """Return the vectors of texts."""
-    return _submitted(searcher, "texts", lambda: _embedded(searcher, list(texts)))
+
+    def embed() -> np.ndarray:
+        _check_kind(searcher, "texts")
+        return _embed(searcher, list(texts))
+
+    return _in_pool(embed)
 
 
 def text_items(searcher: Searcher, texts: Sequence[str], items: NewItems) -> Future[NewItems]:
@@ -76,15 +79,6 @@ def text_items(searcher: Searcher, texts: Sequence[str], items: NewItems) -> Fut
     return map_future(text_vectors(searcher, texts), complete)
 
 
-def preview(searcher: Searcher, item: int) -> Preview:
-    """Return the small picture of an item."""
-    with searcher.opened() as collection:
-        found = collection.preview(item)
-    if found is None:
-        raise UnknownError(f"The item {item} has no preview. Previews are stored when a picture is imported.")
-    return found
-
-
 def warm_up(searcher: Searcher) -> None:
     """Embed an example, so that no request waits for a network that is loaded on first use."""
     with searcher.opened() as collection:
@@ -95,33 +89,11 @@ def warm_up(searcher: Searcher) -> None:
                 collection.embed([examples[collection.kind]])
 
 
-def _decoded(content: bytes) -> Any:
-    return open_picture(content, side=_DECODED_SIDE, max_pixels=LARGEST)
-
-
-def _embedded(searcher: Searcher, raw: list[Any]) -> np.ndarray:
-    with searcher.opened() as collection:
-        return collection.embed(raw, warn_unknown=False)
-
-
-def _submitted(searcher: Searcher, kind: str, work: Callable[[], Result]) -> Future[Result]:
-    """Do the work in a thread if the items of the collection are of this kind."""
-
-    def check_and_work() -> Result:
-        _check_kind(searcher, kind)
-        return work()
-
-    return submitted(check_and_work)
-
-
-def submitted(work: Callable[[], Result]) -> Future[Result]:
-    """Do the work in a thread, which waits instead of the caller while a collection is swapped."""
-    if not _places.acquire(blocking=False):
-        raise BusyError(f"{_MOST_WAITING} pictures or texts are waiting already. Try again in a moment.")
-
-    future = _pool.submit(_explained, work)
-    future.add_done_callback(lambda _: _places.release())
-    return future
+def _embed_picture(searcher: Searcher, content: bytes) -> tuple[np.ndarray, Any]:
+    """Return the vector of a picture, and the picture."""
+    _check_kind(searcher, "pictures")
+    picture = open_picture(content, side=_DECODED_SIDE, max_pixels=_MOST_PIXELS)
+    return _embed(searcher, [picture]), picture
 
 
 def _check_kind(searcher: Searcher, kind: str) -> None:
@@ -134,15 +106,26 @@ def _check_kind(searcher: Searcher, kind: str) -> None:
             )
 
 
-def _explained(work: Callable[[], Result]) -> Result:
-    """Do the work; a missing library is not the fault of the request."""
-    try:
-        return work()
-    except MissingExtraError as error:
-        raise NotInstalledError(f"The service lacks a library. {error}") from error
+def _embed(searcher: Searcher, things: list[Any]) -> np.ndarray:
+    with searcher.opened() as collection:
+        return collection.embed(things, warn_unknown=False)
 
 
-# Rows of a table, with text, numbers and gaps, for a collection whose hasher prepares them.
+def _in_pool(work: Callable[[], Result]) -> Future[Result]:
+    """Do the work in a thread, which waits instead of the caller while a collection is replaced."""
+    if not _slots.acquire(blocking=False):
+        raise BusyError(f"{_MOST_WAITING} pictures or texts are waiting already. Try again in a moment.")
+
+    def run() -> Result:
+        try:
+            return work()
+        except MissingExtraError as error:
+            # Not the fault of the request.
+            raise NotInstalledError(f"The service lacks a library. {error}") from error
+
+    future = _pool.submit(run)
+    future.add_done_callback(lambda _: _slots.release())
+    return future
 
 
 def row_vectors(searcher: Searcher, rows: Sequence[TableRow], name: str = "rows[{}]") -> Future[np.ndarray]:
@@ -158,7 +141,7 @@ def row_vectors(searcher: Searcher, rows: Sequence[TableRow], name: str = "rows[
         width = hasher.vector_width
         return cells if width is None or width == cells.shape[1] else kept_rows(hasher, cells, width)
 
-    return submitted(prepare)
+    return _in_pool(prepare)
 
 
 def row_items(searcher: Searcher, rows: Sequence[TableRow], items: NewItems) -> Future[NewItems]:
@@ -167,11 +150,11 @@ def row_items(searcher: Searcher, rows: Sequence[TableRow], items: NewItems) -> 
     def complete(vectors: np.ndarray) -> NewItems:
         with searcher.opened() as collection:
             names = collection.hasher.feature_names
-            kept = collection.kept_features()
+            shared = collection.kept_features()
         metadata = list(items.metadata or [{}] * len(rows))
-        for number, row in enumerate(rows if kept else ()):
+        for number, row in enumerate(rows if shared else ()):
             cells = row if isinstance(row, Mapping) else dict(zip(names, row, strict=True))
-            metadata[number] = {name: cells[name] for name in kept} | dict(metadata[number])
+            metadata[number] = {name: cells[name] for name in shared} | dict(metadata[number])
         return replace(items, vectors=vectors, metadata=metadata)
 
     return map_future(row_vectors(searcher, rows, "items[{}].row"), complete)
@@ -212,8 +195,8 @@ def _check_numbers(hasher: BaseHasher, cells: np.ndarray, names: Sequence[str], 
                 )
             if isinstance(cell, str) and not (is_number(cell) and not math.isinf(float(cell))):
                 raise ValueError(
-                    f"{name.format(number)} has {cell[:_LONGEST]!r} in {where}; the model was fitted on numbers there. "
-                    f"Send a number{', or null if it is missing' if takes_gaps else ''}."
+                    f"{name.format(number)} has {cell[:_MAX_CELL]!r} in {where}; the model was fitted on numbers "
+                    f"there. Send a number{', or null if it is missing' if takes_gaps else ''}."
                 )
 
 
@@ -230,4 +213,4 @@ def _in_order(row: Mapping[str, Cell], names: Sequence[str], which: str) -> list
 
 
 def _listed(names: Sequence[str]) -> str:
-    return f": {', '.join(names[:_SHOWN])}{', ...' if len(names) > _SHOWN else ''}" if names else ""
+    return f": {', '.join(names[:_MOST_NAMES])}{', ...' if len(names) > _MOST_NAMES else ''}" if names else ""

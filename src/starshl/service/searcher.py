@@ -23,11 +23,11 @@ from ..collection.answers import Found, Item
 from ..collection.collection import Collection
 from ..collection.filters import slow_filter_warning
 from ..collection.options import ALL_ITEMS, Filters, SearchOptions
+from ..collection.previews import Preview
 from ..exceptions import UnknownIdError
-from ..hashers.base import BaseHasher
 from .batching import Batcher, chain_future, map_future
 from .encoding import Encoded, can_predict, check_predicts, check_vectors, predictions
-from .errors import BusyError, worded
+from .errors import BusyError, UnknownError, worded
 from .lock import ReadersWriterLock
 from .observer import Observer
 from .writes import NewItems, WriteKey, Writer
@@ -231,6 +231,14 @@ class Searcher:
         with self.opened() as collection:
             return collection.get(list(ids), vectors=vectors)
 
+    def preview(self, item: int) -> Preview:
+        """Return the small picture of an item."""
+        with self.opened() as collection:
+            found = collection.preview(item)
+        if found is None:
+            raise UnknownError(f"The item {item} has no preview. Previews are stored when a picture is imported.")
+        return found
+
     def list_items(
         self, after: int | None = None, limit: int = 100, filters: Filters = ALL_ITEMS
     ) -> tuple[list[Item], int | None]:
@@ -265,25 +273,9 @@ class Searcher:
         """Store new items."""
         return self._put(items, key, replace=False)
 
-    def check_hasher(self, hasher: BaseHasher) -> None:
-        """Refuse a hasher that cannot encode the kept vectors."""
-        with self.opened() as collection:
-            known, given = collection.hasher.vector_width, hasher.vector_width
-            if collection.vector_dtype is None:
-                raise ValueError("This collection keeps no vectors, so its items cannot be encoded again.")
-            if known != given:
-                raise ValueError(
-                    f"The vectors of this collection have {known} numbers; the hasher was fitted on rows of {given}. "
-                    "Fit it on vectors of the same kind."
-                )
-
     def upsert(self, items: NewItems, key: WriteKey | None = None) -> Future[Written]:
         """Store items under given ids, replacing those that exist."""
         return self._put(items, key, replace=True)
-
-    def replace_hasher(self, hasher: BaseHasher, *, receipt: tuple[str, str] | None = None) -> Future[None]:
-        """Encode the kept vectors of all items with another hasher; store a receipt together with that."""
-        return map_future(self.writer.replace_hasher(hasher, receipt), lambda _: self._refresh())
 
     def replace_folder(self, replace: Callable[[], None]) -> Future[None]:
         """Call a function that replaces the folder while it is not in use, and open the collection again."""

@@ -133,7 +133,7 @@ class Writer:
 
         return self.run_exclusively(declare)
 
-    def replace_hasher(self, hasher: BaseHasher, receipt: tuple[str, str] | None) -> Future[None]:
+    def replace_hasher(self, hasher: BaseHasher, *, receipt: tuple[str, str] | None = None) -> Future[None]:
         """Encode the kept vectors of all items with another hasher; store a receipt together with that."""
         self.check_writable()
 

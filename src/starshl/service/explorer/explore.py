@@ -23,8 +23,8 @@ from ...hashers.base import BaseHasher
 from ..batching import map_future
 from ..errors import TooLargeError
 from ..http.dependencies import SearcherDep, ServiceDep, in_thread, result_of
-from ..http.search import preview_answer
-from ..inputs import picture_and_preview, preview, text_vectors
+from ..http.search import preview_response
+from ..inputs import picture_and_preview, text_vectors
 from ..searcher import Searcher, existing_items
 from ..workspace import Upload, Workspace
 from .question import MOST_NEIGHBORS, Question
@@ -175,7 +175,7 @@ async def search_by_picture(
 @routes.get("/explore/{name}/pictures/{item}")
 async def picture(item: int, searcher: SearcherDep) -> Response:
     """Return the small picture of an item."""
-    return preview_answer(await in_thread(preview, searcher, item))
+    return await preview_response(searcher, item)
 
 
 def _typed(question: Question, words: str) -> str:

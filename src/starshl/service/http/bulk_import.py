@@ -18,7 +18,7 @@ from ...collection.items import class_kind
 from ...collection.labels import kind_of, label_text
 from ...exceptions import CollectionError
 from ...index.metadata import json_text
-from ..encoding import LARGEST, wrong_length
+from ..encoding import MAX_NUMBER, wrong_length
 from ..errors import ServiceError, worded
 from ..jobs import RunningJob, batch_receipt
 from ..searcher import Searcher
@@ -109,8 +109,8 @@ def _parsed(line: int, text: bytes) -> NewItem:
             f"Line {line} is not a vector; an import takes items with the fields {', '.join(_FIELDS)}. Send texts and "
             "rows of tables by POST .../items."
         )
-    if max(map(abs, item.vector)) > LARGEST:
-        raise ValueError(f"Line {line} has a vector with a number above {LARGEST:g} in size. Send smaller numbers.")
+    if max(map(abs, item.vector)) > MAX_NUMBER:
+        raise ValueError(f"Line {line} has a vector with a number above {MAX_NUMBER:g} in size. Send smaller numbers.")
     json_text(item.metadata, f"The metadata of line {line}", ascii_only=True)
     try:
         label_text(item.label or "")

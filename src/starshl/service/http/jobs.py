@@ -14,7 +14,7 @@ from ...client.answers import Job
 from ...exceptions import BundleFormatError
 from ...hashers.base import BaseHasher
 from ...hashers.catalog import load
-from ..fits import FitSettings, check_fit, fit_and_reencode, reencode
+from ..fits import FitSettings, check_fit, check_model, fit_and_reencode, reencode
 from ..searcher import Searcher
 from .bulk_import import import_lines
 from .dependencies import CollectionName, SearcherDep, ServiceDep, in_thread, router
@@ -71,7 +71,7 @@ async def replace_model(request: Request, searcher: SearcherDep, service: Servic
     searcher.writer.check_writable()
     with await _receive(request, searcher) as file:
         hasher = await in_thread(_load, file.name)
-    await in_thread(searcher.check_hasher, hasher)
+    await in_thread(check_model, searcher, hasher)
     return service.jobs.start("re-encode", searcher.name, lambda job: reencode(job, searcher, hasher))
 
 

@@ -16,9 +16,9 @@ from ...client.answers import Prediction, Written
 from ...collection.embedding import unknown_texts, unknown_texts_note
 from ...collection.labels import typed_label
 from ...collection.options import SearchOptions
-from ...collection.previews import PREVIEW_TYPES, Preview
+from ...collection.previews import PREVIEW_TYPES
 from ...data.features.picture_files import MEDIA_TYPES
-from ..inputs import picture_and_preview, picture_vector, preview, row_vectors, text_vectors
+from ..inputs import picture_and_preview, picture_vector, row_vectors, text_vectors
 from ..searcher import Rows, Searcher
 from ..writes import NewItems
 from .collections import ItemId
@@ -196,11 +196,12 @@ async def add_picture(
 )
 async def get_preview(item: ItemId, searcher: SearcherDep) -> Response:
     """Return the small picture of an item."""
-    return preview_answer(await in_thread(preview, searcher, item))
+    return await preview_response(searcher, item)
 
 
-def preview_answer(found: Preview) -> Response:
-    """Return a preview as an answer; nothing in it may run, whatever a browser takes it for."""
+async def preview_response(searcher: Searcher, item: int) -> Response:
+    """Return the small picture of an item; nothing in it may run, whatever a browser takes it for."""
+    found = await in_thread(searcher.preview, item)
     headers = {"Content-Security-Policy": "default-src 'none'", "Cache-Control": "private, max-age=60"}
     return Response(found.content, media_type=found.media_type, headers=headers)
 
