@@ -2,12 +2,16 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import starshl
-from starshl import Collection
-from starshl.hashers import Facts, LinearHasher, all_or_nothing
+from starshl import Collection, HybridHasher, StarRidge
+from starshl.data.features import Scale
+from starshl.exceptions import MissingCapabilityError
+from starshl.hashers import CAPABILITIES, Facts, LinearHasher, PreparedHasher, all_or_nothing
+from starshl.hashers.baselines import CodewordSVM, LSHash
 from starshl.testing import check_hasher, hasher_checks
 
 from .cases import CASES, QUICK, make
@@ -123,3 +127,48 @@ def test_a_hasher_that_breaks_the_contract_is_told_which_check_failed(broken):
             results[name] = repr(error)
     assert "same_seed_gives_the_same_scores" in results
     assert "codes_are_signs_of_scores" not in results
+
+
+class Declaring(Broken):
+    """A hasher that says it predicts, and has another method that it does not mention."""
+
+    supports = frozenset({"predict"})
+
+    def novelty(self, X):
+        return np.zeros(len(X))
+
+
+def test_a_hasher_is_told_what_it_declares_and_lacks_and_what_it_has_and_hides():
+    check = dict(hasher_checks(Declaring))["declared_capabilities_are_there_and_no_others"]
+    with pytest.raises(AssertionError, match="supports names 'predict', and there is no such method"):
+        check()
+    Declaring.predict = lambda self, X: np.zeros(len(X))
+    with pytest.raises(AssertionError, match="there is a method novelty, which supports does not name"):
+        check()
+
+
+@pytest.mark.parametrize(
+    "make_hasher",
+    [
+        lambda: HybridHasher(12, random_state=0),
+        lambda: HybridHasher(12, class_hasher=CodewordSVM(8, random_state=0), random_state=0),
+        lambda: PreparedHasher([Scale()], LSHash(8, random_state=0)),
+        lambda: PreparedHasher([Scale()], StarRidge(8, random_state=0)),
+        lambda: PreparedHasher([Scale()], HybridHasher(12, random_state=0)),
+    ],
+)
+def test_hashers_that_hold_others_support_what_these_do(make_hasher, few_digits):
+    X, y = few_digits
+    hasher = make_hasher()
+    for each in (hasher, clone(hasher).fit(X, y)):
+        assert {name for name in CAPABILITIES if hasattr(each, name)} == each.supports
+
+
+def test_a_hasher_without_labels_cannot_be_relabeled_and_a_compressed_one_cannot_tell_novelty(few_digits):
+    X, y = few_digits
+    assert "relabel" in HybridHasher(12, random_state=0).fit(X, y).supports
+    assert "relabel" not in HybridHasher(12, random_state=0).fit(X).supports
+    small = PreparedHasher([Scale()], StarRidge(8, random_state=0)).fit(X, y).compress(60)
+    with pytest.raises(MissingCapabilityError, match="was compressed") as refused:
+        small.require("predict", "novelty")
+    assert (refused.value.fields["method"], refused.value.fields["capability"]) == ("StarRidge", "novelty")

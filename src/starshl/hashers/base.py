@@ -214,97 +214,6 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         def contributions(self, X: SamplesLike) -> Contributions: ...
         def training_rows(self) -> TrainingRows: ...
 
-    # What a hasher can do, and what it is made of.
-
-    @property
-    def supports(self) -> frozenset[Capability]:
-        """The methods of :data:`CAPABILITIES` that this hasher has; some depend on its fit."""
-        return frozenset()
-
-    def require(self, *capabilities: Capability, parameter: str | None = None) -> None:
-        """Raise a :class:`~starshl.exceptions.MissingCapabilityError` unless this hasher supports all of these.
-
-        Give the name of the parameter if it was passed as one.
-        """
-        for capability in capabilities:
-            if capability not in self.supports:
-                raise self._lacking(capability, parameter)
-
-    def _lacking(self, capability: Capability, parameter: str | None) -> MissingCapabilityError:
-        lacks, advice = CAPABILITIES[capability]
-        arrived = f"This {{method}} {lacks}" if parameter is None else f"{{parameter}} is {{method}}, which {lacks}"
-        return MissingCapabilityError(
-            arrived, "", advice, parameter=parameter, method=self.method_name, capability=capability
-        )
-
-    @property
-    def current_facts(self) -> Facts:
-        """The facts of this hasher's own setting: those of the variant it is set to, or of the class."""
-        params = self.get_params(deep=False)
-        for variant in self.variants:
-            if all(_is_same(params[name], value) for name, value in variant.params.items()):
-                return variant.facts(self.facts)
-        return self.facts
-
-    def at_length(self, n_bits: int) -> Self:
-        """Return a copy that is not fitted and makes codes of another length."""
-        return clone(self).set_params(n_bits=n_bits)
-
-    @property
-    def inner(self) -> BaseHasher:
-        """The hasher behind all preprocessing: this one, unless it prepares rows for another."""
-        return self
-
-    @property
-    def method_name(self) -> str:
-        """The name of the method, whatever prepares its rows."""
-        return type(self.inner).__name__
-
-    @property
-    def fitted_steps(self) -> tuple[Any, ...]:
-        """The steps that prepare rows, the first one first."""
-        return ()
-
-    def prepare(self, X: SamplesLike) -> Any:
-        """Return rows as the steps of this hasher leave them."""
-        return X
-
-    def with_hasher(self, hasher: BaseHasher) -> BaseHasher:
-        """Return another fitted hasher behind the same fitted steps."""
-        return hasher
-
-    # What rows it takes. Of a row of a table, which holds more than numbers, a collection keeps what the steps make.
-
-    @property
-    def row_width(self) -> int | None:
-        """The number of columns of the rows of the fit, None if its samples had none."""
-        return vars(self).get("n_features_in_")
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """The names of the columns of the fit, none if they had none."""
-        return tuple(map(str, vars(self).get("feature_names_in_", ())))
-
-    @property
-    def takes_cells(self) -> bool:
-        """Whether rows hold text and numbers, which the steps of this hasher turn into vectors."""
-        return False
-
-    @property
-    def vector_width(self) -> int | None:
-        """How many numbers a collection keeps of a row, None if samples have no columns."""
-        return self.row_width
-
-    def without_steps(self) -> BaseHasher:
-        """Return a hasher that makes the same codes of kept vectors."""
-        return self
-
-    def for_rows(self, X: SamplesLike) -> BaseHasher:
-        """Return the hasher that takes X: one without steps if X are kept vectors of a hasher that takes cells."""
-        return self
-
-    # Codes.
-
     @abstractmethod
     def fit(self, X: SamplesLike, y: LabelsLike = None) -> Self:
         """Learn the hash functions."""
@@ -415,6 +324,42 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             return None
         return make_space_id([type(self).__name__, plain], arrays)
 
+    # What it can do besides.
+
+    @property
+    def supports(self) -> frozenset[Capability]:
+        """The methods of :data:`CAPABILITIES` that this hasher has; some depend on its fit."""
+        return frozenset()
+
+    def require(self, *capabilities: Capability, parameter: str | None = None) -> None:
+        """Raise a :class:`~starshl.exceptions.MissingCapabilityError` unless this hasher supports all of these.
+
+        Give the name of the parameter if it was passed as one.
+        """
+        for capability in capabilities:
+            if capability not in self.supports:
+                raise self._lacking(capability, parameter)
+
+    def _lacking(self, capability: Capability, parameter: str | None) -> MissingCapabilityError:
+        lacks, advice = CAPABILITIES[capability]
+        arrived = f"This {{method}} {lacks}" if parameter is None else f"{{parameter}} is {{method}}, which {lacks}"
+        return MissingCapabilityError(
+            arrived, "", advice, parameter=parameter, method=self.method_name, capability=capability
+        )
+
+    @property
+    def current_facts(self) -> Facts:
+        """The facts of this hasher's own setting: those of the variant it is set to, or of the class."""
+        params = self.get_params(deep=False)
+        for variant in self.variants:
+            if all(_is_same(params[name], value) for name, value in variant.params.items()):
+                return variant.facts(self.facts)
+        return self.facts
+
+    def at_length(self, n_bits: int) -> Self:
+        """Return a copy that is not fitted and makes codes of another length."""
+        return clone(self).set_params(n_bits=n_bits)
+
     # Classes.
 
     @property
@@ -445,6 +390,61 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def predict_training(self, X: SamplesLike) -> np.ndarray:
         """Return the class of the rows of the fit, predicted for each of them without itself if the method can."""
         return self.predict(X)
+
+    # What it is made of.
+
+    @property
+    def inner(self) -> BaseHasher:
+        """The hasher behind all preprocessing: this one, unless it prepares rows for another."""
+        return self
+
+    @property
+    def method_name(self) -> str:
+        """The name of the method, whatever prepares its rows."""
+        return type(self.inner).__name__
+
+    @property
+    def fitted_steps(self) -> tuple[Any, ...]:
+        """The steps that prepare rows, the first one first."""
+        return ()
+
+    def prepare(self, X: SamplesLike) -> Any:
+        """Return rows as the steps of this hasher leave them."""
+        return X
+
+    def with_hasher(self, hasher: BaseHasher) -> BaseHasher:
+        """Return another fitted hasher behind the same fitted steps."""
+        return hasher
+
+    # What rows it takes. Of a row of a table, which holds more than numbers, a collection keeps what the steps make.
+
+    @property
+    def row_width(self) -> int | None:
+        """The number of columns of the rows of the fit, None if its samples had none."""
+        return vars(self).get("n_features_in_")
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the columns of the fit, none if they had none."""
+        return tuple(map(str, vars(self).get("feature_names_in_", ())))
+
+    @property
+    def takes_cells(self) -> bool:
+        """Whether rows hold text and numbers, which the steps of this hasher turn into vectors."""
+        return False
+
+    @property
+    def vector_width(self) -> int | None:
+        """How many numbers a collection keeps of a row, None if samples have no columns."""
+        return self.row_width
+
+    def without_steps(self) -> BaseHasher:
+        """Return a hasher that makes the same codes of kept vectors."""
+        return self
+
+    def for_rows(self, X: SamplesLike) -> BaseHasher:
+        """Return the hasher that takes X: one without steps if X are kept vectors of a hasher that takes cells."""
+        return self
 
     # Fits.
 

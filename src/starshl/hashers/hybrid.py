@@ -20,7 +20,7 @@ from .._common.warn import warn_caller
 from ..codes.binary import BinaryCodes, Metric, make_space_id
 from ..codes.codebook import Codebook
 from ..codes.codewords import binary_words
-from ..exceptions import BundleFormatError, InputError, InputWarning
+from ..exceptions import BundleFormatError, InputError, InputWarning, MissingCapabilityError
 from ..index.hybrid import MAX_CLASS_BITS, ClassRule, FloatRule, HammingRule, HybridIndex
 from ..index.residual import Reconstruction, ResidualIndex, VectorQueries
 from ..learning.graphs.clusters import n_coherent_clusters, suggest_n_clusters
@@ -44,6 +44,7 @@ from .supervision import TrainingRows
 
 HybridForm: TypeAlias = Literal["hamming", "residual"]
 _HASHERS = ("class_hasher", "neighbor_hasher")
+_OF_CLASS_HASHER: frozenset[Capability] = frozenset({"predict", "predict_proba", "novelty", "score"})
 _SEEDS = np.iinfo(np.int32).max
 # Until no code changes, which takes fewer. Of 30 bits on 3,000 rows of AG News and MNIST, 50 lose .008 of the recall.
 _ITQ_ITERATIONS = 300
@@ -154,9 +155,8 @@ class HybridHasher(BaseHasher):
     @property
     def supports(self) -> frozenset[Capability]:
         """What the class hasher can do for a row, and with the codes what labels and kept training rows allow."""
-        of_classes = vars(self).get("class_hasher_", self.class_hasher or StarRidge()).supports
-        own: set[Capability] = {"predict", "predict_proba", "novelty", "score"}
-        own &= of_classes
+        of_classes = self._present_class_hasher.supports
+        own = set(_OF_CLASS_HASHER & of_classes)
         if "training_rows" in of_classes:
             own.add("with_bits")
         if vars(self).get("field_holds_") == "classes":
@@ -164,6 +164,16 @@ class HybridHasher(BaseHasher):
             if {"class_scores", "contributions"} <= of_classes:
                 own.add("contributions")
         return frozenset(own)
+
+    def _lacking(self, capability: Capability, parameter: str | None) -> MissingCapabilityError:
+        if capability in _OF_CLASS_HASHER:
+            return self._present_class_hasher._lacking(capability, parameter)
+        return super()._lacking(capability, parameter)
+
+    @property
+    def _present_class_hasher(self) -> BaseHasher:
+        """The fitted class hasher or, before the fit, the given one or the default."""
+        return vars(self).get("class_hasher_", self.class_hasher or StarRidge())
 
     @all_or_nothing
     def fit(self, X: SamplesLike, y: LabelsLike = None, **fit_params: Any) -> Self:

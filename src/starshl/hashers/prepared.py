@@ -29,7 +29,7 @@ from ..data.features.step_files import (
     take_probes,
     unpack_steps,
 )
-from ..exceptions import BundleFormatError
+from ..exceptions import BundleFormatError, MissingCapabilityError
 from ..index.hybrid import ClassRule
 from ..index.memory import MemoryIndex
 from ..index.residual import VectorQueries
@@ -136,6 +136,9 @@ class PreparedHasher(BaseHasher):
         if not isinstance(self.hasher, BaseHasher):
             raise ValueError(f"hasher is of type {type(self.hasher).__name__}; it must be a hasher such as StarSHL.")
         return vars(self).get("hasher_", self.hasher)
+
+    def _lacking(self, capability: Capability, parameter: str | None) -> MissingCapabilityError:
+        return self._present._lacking(capability, parameter)
 
     @property
     def inner(self) -> BaseHasher:
