@@ -86,7 +86,7 @@ class Labels:
         place_of = np.array([places.get(label, -1) for label in self.classes.tolist()], np.int64)
         members, rows = place_of[self.members], np.repeat(np.arange(self.n_rows), self._n_classes_of_rows)
         members, rows = members[members >= 0], rows[members >= 0]
-        if len(members) > len(np.unique(rows)):
+        if (rows[1:] == rows[:-1]).any():
             members = members[np.lexsort((members, rows))]
         return type(self)(classes, _offsets(np.bincount(rows, minlength=self.n_rows)), members, self.dtype)
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._common.labels import Labels
 from .._common.warn import warn_caller
 from .._common.words import counted
 from ..codes.binary import BinaryCodes
@@ -139,8 +140,8 @@ def item_codes(
         _warn_of_unknown([text for text in labels if text is not None and text not in class_of])
     packed = own.packed.copy()
     if from_label.any():
-        labels_of_classes = hasher.classes_[places[from_label]]
-        packed[from_label] = hasher.relabel(own[np.flatnonzero(from_label)], labels_of_classes).packed
+        known = Labels.from_index(hasher.classes_, places[from_label], hasher.classes_.dtype)
+        packed[from_label] = hasher.relabel(own[np.flatnonzero(from_label)], known).packed
     return ItemCodes(replace(own, packed=packed), from_label)
 
 
