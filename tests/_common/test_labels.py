@@ -100,6 +100,8 @@ def test_parsed_labels_are_an_array_like(y):
     np.testing.assert_array_equal(np.asarray(labels), y)
     assert np.asarray(labels).dtype == y.dtype == labels.dtype
     np.testing.assert_array_equal(np.asarray(labels.take(np.array([2, 1]))), y[[2, 1]])
+    np.testing.assert_array_equal(labels[[2, 1]], y[[2, 1]])
+    np.testing.assert_array_equal(list(labels), list(y))
     assert type_of_target(check_labels([0, 1, 2], 3)) == "multiclass"
 
 

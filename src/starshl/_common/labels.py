@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Self, TypeAlias
 
@@ -105,12 +106,19 @@ class Labels:
         return self.n_rows
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        """Return one label per row, so that other libraries can read them; None marks rows without one if they do."""
+        """Return one label per row, so that methods of others can read them; None marks rows without one if they do."""
         labels = self.given
         if labels is None:
             labels = np.full(self.n_rows, None, dtype=object)
             labels[self.labeled] = self.classes[self.index[self.labeled]]
         return np.array(labels, dtype=dtype, copy=copy)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(np.asarray(self))
+
+    def __getitem__(self, rows: Any) -> Any:
+        """Return one label per row for some rows, as an array would; :meth:`take` returns labels."""
+        return np.asarray(self)[rows]
 
     def __eq__(self, other: object) -> bool:
         """Return whether the classes are the same, and the same rows have each of them."""
