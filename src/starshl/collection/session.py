@@ -108,6 +108,13 @@ class Change:
         self.successor = self.state.changed(self.generation, gone, codes, ids)
 
 
+class _Pending(threading.local):
+    """What the next change of a thread stores besides: a receipt, and an entry of a journal."""
+
+    receipt: tuple[str, str] | None = None
+    entry: tuple[str, str] | None = None
+
+
 class Session:
     """The files of one collection, open for one object that any number of threads may use."""
 
@@ -119,8 +126,7 @@ class Session:
         self._read_only = read_only
         # Held for a whole change, and taken before the other lock.
         self._change_lock = threading.RLock()
-        # The receipt and the entry of a journal that the next change of a thread stores.
-        self._pending = threading.local()
+        self._pending = _Pending()
         # Held while a read begins, and around the fields below.
         self._lock = threading.RLock()
         self._is_open = True
@@ -244,11 +250,11 @@ class Session:
                 self._writer_lock = None
 
     def _store_pending(self, writer: Store) -> None:
-        for name, store in (("receipt", store_receipt), ("entry", append_entry)):
-            pending = getattr(self._pending, name, None)
-            if pending is not None:
-                store(writer, *pending)
-                setattr(self._pending, name, None)
+        if self._pending.receipt is not None:
+            store_receipt(writer, *self._pending.receipt)
+        if self._pending.entry is not None:
+            append_entry(writer, *self._pending.entry)
+        self._pending.receipt = self._pending.entry = None
 
     def _start(self) -> None:
         if not self._read_only:

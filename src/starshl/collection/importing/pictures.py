@@ -269,8 +269,7 @@ def _read_one(file: PictureFile, steps: Sequence[Any]) -> tuple[np.ndarray, byte
 
 def _decoded_side(step: Any) -> int | None:
     """Return how large a picture must be for a step and for a preview, None if the step does not say."""
-    side = getattr(step, "side", None)
-    return max(side, PREVIEW_SIDE) if isinstance(side, int) else None
+    return max(step.side, PREVIEW_SIDE) if isinstance(step, ReadPictures) else None
 
 
 def labels_of(files: Sequence[PictureFile]) -> np.ndarray | None:
