@@ -24,6 +24,39 @@ from ..hashers.base import CAPABILITIES, BaseHasher, Capability
 from ..hashers.catalog import METHODS
 from .expectations import Case, Interruption, expect, expect_error, expect_same, interrupted_after, reload, run_checks
 
+_CALLS_BEFORE_INTERRUPTION = (1, 10, 40, 160, 640, 2560)  # early and late in a fit, whatever its length
+
+
+def check_hasher(hasher: BaseHasher | Callable[[], BaseHasher]) -> None:
+    """Run every check of the contract; raise an AssertionError that names the first one that fails.
+
+    The hasher is fitted several dozen times on 300 rows of 64 features, so give it settings under which that is
+    quick. Checks follow what it declares: in ``facts``, what it does with labels and what limits the length of its
+    codes, and in ``supports``, what it can do besides.
+    ``sklearn.utils.estimator_checks.check_estimator`` covers the part of the contract that is scikit-learn's.
+
+    Parameters
+    ----------
+    hasher : BaseHasher, or a function without arguments that returns one
+        Not fitted. It needs a fixed ``random_state`` if it draws numbers.
+
+    Examples
+    --------
+    >>> from starshl.hashers.baselines import LSHash
+    >>> from starshl.testing import check_hasher
+    >>> check_hasher(LSHash(4, random_state=0))
+    """
+    run_checks(hasher_checks(hasher))
+
+
+def hasher_checks(hasher: BaseHasher | Callable[[], BaseHasher]) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Yield the name of each check and a function that runs it, for a test runner that reports them one by one."""
+    template = hasher if isinstance(hasher, BaseHasher) else hasher()
+    case = Case(clone(template))
+    for name, check in _CHECKS.items():
+        yield name, partial(check, case)
+
+
 # Checks of a fitted hasher: scores and codes, files, and the collections that it serves.
 
 
@@ -187,8 +220,6 @@ def check_fitted_hasher_is_changed_as_declared(case: Case) -> None:
 
 
 # Checks of fit: the same bytes every time, for any threads and layout, and completely or not at all.
-
-_CALLS_BEFORE_INTERRUPTION = (1, 10, 40, 160, 640, 2560)  # early and late in a fit, whatever its length
 
 
 def check_same_seed_gives_the_same_scores(case: Case) -> None:
@@ -362,34 +393,8 @@ def check_labels_may_be_words(case: Case) -> None:
     expect_same(numbered.decision_function(case.X), worded.decision_function(case.X), "scores")
 
 
-_CHECKS = {name.removeprefix("check_"): check for name, check in list(globals().items()) if name.startswith("check_")}
-
-
-def check_hasher(hasher: BaseHasher | Callable[[], BaseHasher]) -> None:
-    """Run every check of the contract; raise an AssertionError that names the first one that fails.
-
-    The hasher is fitted several dozen times on 300 rows of 64 features, so give it settings under which that is
-    quick. Checks follow what it declares: in ``facts``, what it does with labels and what limits the length of its
-    codes, and in ``supports``, what it can do besides.
-    ``sklearn.utils.estimator_checks.check_estimator`` covers the part of the contract that is scikit-learn's.
-
-    Parameters
-    ----------
-    hasher : BaseHasher, or a function without arguments that returns one
-        Not fitted. It needs a fixed ``random_state`` if it draws numbers.
-
-    Examples
-    --------
-    >>> from starshl.hashers.baselines import LSHash
-    >>> from starshl.testing import check_hasher
-    >>> check_hasher(LSHash(4, random_state=0))
-    """
-    run_checks(hasher_checks(hasher))
-
-
-def hasher_checks(hasher: BaseHasher | Callable[[], BaseHasher]) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Yield the name of each check and a function that runs it, for a test runner that reports them one by one."""
-    template = hasher if isinstance(hasher, BaseHasher) else hasher()
-    case = Case(clone(template))
-    for name, check in _CHECKS.items():
-        yield name, partial(check, case)
+_CHECKS = {
+    name.removeprefix("check_"): check
+    for name, check in list(globals().items())
+    if name.startswith("check_") and check is not check_hasher
+}
