@@ -83,7 +83,7 @@ def bit_expansion(hasher: Any, rows: Value) -> Value:
             "takes rows of numbers. Turn the samples into vectors, and fit a hasher with a kernel on vectors to the "
             "codebook of this one."
         )
-    support = _dense(expansion.kept, rows.dtype)
+    support = _dense(expansion.support_samples, rows.dtype)
     scores = kernel_expansion(rows, expansion.kernels, support, expansion.weights, expansion.coefficients)
     return scores + expansion.intercept
 

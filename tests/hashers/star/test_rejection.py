@@ -88,7 +88,7 @@ def test_calibration_measures_each_row_by_a_fit_without_it(blobs):
     measures = []
     for row in range(len(X)):
         others = np.delete(np.arange(len(X)), row)
-        among = replace(expansion, support=others, kept=X[others])
+        among = replace(expansion, support=others, support_samples=X[others])
         values, distances = distances_to_support(Vectors(X), among)
         gram = values[others] + constant + hasher.ridge_ * np.eye(len(others))
         scores = (values[row] + constant) @ np.linalg.solve(gram, np.eye(3)[y[others]])
@@ -103,7 +103,9 @@ def test_a_class_is_left_out_as_if_the_fit_had_not_seen_it(blobs):
     expansion, constant = hasher._expansion, 0.7
     training = NoveltyTraining(Vectors(X), np.arange(36), y, np.zeros((36, 3)), expansion, y, 0.1, constant)
     _, novel = training._trial_measures(np.arange(36))
-    values = distances_to_support(Vectors(X), replace(expansion, support=np.arange(36), kept=X))[0] + constant
+    values = (
+        distances_to_support(Vectors(X), replace(expansion, support=np.arange(36), support_samples=X))[0] + constant
+    )
     for own in range(3):
         kept = np.flatnonzero(y != own)
         gram = values[np.ix_(kept, kept)] + 0.1 * np.eye(len(kept))

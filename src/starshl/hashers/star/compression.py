@@ -28,7 +28,9 @@ from ...learning.solvers.ridge import least_squares
 from .expansion import Expansion
 from .samples import Precomputed, Samples, SparseVectors, Vectors
 
-_ROWS_PER_KEPT_ROW = 10  # if nobody says how many to keep; on 10,000 rows of MNIST this costs .0002 of precision at 10
+_ROWS_PER_SUPPORT_ROW = (
+    10  # if nobody says how many to keep; on 10,000 rows of MNIST this costs .0002 of precision at 10
+)
 _ROWS_PER_HELD_OUT_ROW = 5  # in the trial from which the agreement is estimated
 _NOISY_COPIES = 3  # of each row: more take longer, and fewer leave the scores around a row to chance
 _NOISE = 0.5  # in standard deviations of the features
@@ -61,7 +63,7 @@ class Compressed:
             "kernels_": list(self.expansion.kernels),
             "kernel_weights_": self.expansion.weights,
             "support_": self.expansion.support,
-            "support_samples_": self.expansion.kept,
+            "support_samples_": self.expansion.support_samples,
             "dual_coef_": self.expansion.coefficients,
             "intercept_": self.expansion.intercept,
             "norms_": self.norms,
@@ -86,17 +88,18 @@ def compress_expansion(
     fit = _with_moved_rows if may_move else _with_chosen_rows
     if further is not None and issparse(further.values):
         raise ValueError("X is a sparse matrix; compress compares scores on dense rows. Give some rows as X.toarray().")
-    rows = _Rows(expansion.kept, expansion.kept[:0] if further is None else further.values)
+    rows = _Rows(expansion.support_samples, expansion.support_samples[:0] if further is None else further.values)
     with single_threaded_blas():
         small = fit(expansion, rows, n_support, check_random_state(random_state))
-        norms = _norms(small.coefficients, _mean_kernel(small, small.kept))
+        norms = _norms(small.coefficients, _mean_kernel(small, small.support_samples))
         seen, unseen = rows.split(np.random.RandomState(0))
         trial = fit(expansion, seen, n_support, np.random.RandomState(0))
     compressed = Compressed(small, norms, _agreement(expansion, trial, unseen.all, codes_of))
     if compressed.agreement < _WARN_BELOW_AGREEMENT:
         warn_caller(
-            f"With {len(small.kept)} of {len(expansion.kept)} support rows, only about {compressed.agreement:.1%} of "
-            "the code bits stay the same. Keep more rows, or give compress more samples (X) to learn from.",
+            f"With {len(small.support)} of {len(expansion.support)} support rows, only about "
+            f"{compressed.agreement:.1%} of the code bits stay the same. Keep more rows, or give compress more samples "
+            "(X) to learn from.",
         )
     return compressed
 
@@ -135,7 +138,7 @@ def _check_n_support(expansion: Expansion, n_support: int | None) -> int:
     if n_before < 2:
         raise ValueError(f"This hasher has {n_before} support row(s): there is nothing to compress. Use it as it is.")
     if n_support is None:
-        return max(1, n_before // _ROWS_PER_KEPT_ROW)
+        return max(1, n_before // _ROWS_PER_SUPPORT_ROW)
     n_support = check_integer(n_support, "n_support", low=1)
     if n_support >= n_before:
         raise ValueError(
@@ -164,7 +167,7 @@ def _with_moved_rows(expansion: Expansion, rows: _Rows, n_support: int, rng: np.
         kernels=kernels,
         weights=np.ones((*expansion.weights.shape[:-1], 1)),
         support=np.arange(len(centers)),
-        kept=centers,
+        support_samples=centers,
         coefficients=coefficients,
         intercept=intercept,
     )
@@ -172,12 +175,17 @@ def _with_moved_rows(expansion: Expansion, rows: _Rows, n_support: int, rng: np.
 
 def _with_chosen_rows(expansion: Expansion, rows: _Rows, n_support: int, rng: np.random.RandomState) -> Expansion:
     weights = np.broadcast_to(expansion.mean_weights, expansion.weights.shape).copy()
-    candidates = replace(expansion, weights=weights, kept=rows.support)
+    candidates = replace(expansion, weights=weights, support_samples=rows.support)
     targets, values = _targets(expansion, rows.all), _mean_kernel(candidates, rows.all)
     chosen = choose_columns(values, targets, n_support)
     coefficients, intercept = least_squares(values[:, chosen], targets)
-    kept, support = rows.support[chosen], np.arange(len(chosen))
-    return replace(candidates, support=support, kept=kept, coefficients=coefficients, intercept=intercept)
+    return replace(
+        candidates,
+        support=np.arange(len(chosen)),
+        support_samples=rows.support[chosen],
+        coefficients=coefficients,
+        intercept=intercept,
+    )
 
 
 def _targets(expansion: Expansion, rows: np.ndarray) -> np.ndarray:
@@ -193,7 +201,9 @@ def _noisy_copies(rows: np.ndarray, rng: np.random.RandomState) -> np.ndarray:
 
 def _mean_kernel(expansion: Expansion, rows: np.ndarray) -> np.ndarray:
     """Return the kernel of an expansion whose bits share one, (n_rows, n_support), in float64."""
-    return np.tensordot(expansion.mean_weights, kernel_values(expansion.kernels, rows, expansion.kept), axes=1)
+    return np.tensordot(
+        expansion.mean_weights, kernel_values(expansion.kernels, rows, expansion.support_samples), axes=1
+    )
 
 
 def _norms(coefficients: np.ndarray, gram: np.ndarray) -> np.ndarray:

@@ -38,7 +38,7 @@ class Contributions:
     @classmethod
     def of(cls, expansion: Expansion, sample: Rows, *, of_classes: bool) -> Self:
         """Return the parts of kernel expansions at the one sample."""
-        values = kernel_values(expansion.kernels, sample, expansion.kept)[:, 0].astype(np.float64)
+        values = kernel_values(expansion.kernels, sample, expansion.support_samples)[:, 0].astype(np.float64)
         eta = np.asarray(expansion.coefficients, np.float64)
         theta = np.broadcast_to(np.atleast_2d(expansion.weights), (len(eta), len(values)))
         names = tuple(map(_name, expansion.kernels))

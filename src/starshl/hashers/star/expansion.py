@@ -24,7 +24,7 @@ class Expansion:
     kernels : fitted kernels, none if they are precomputed
     weights : array of shape (n_bits, n_kernels), or (n_kernels,) if all functions share them
     support : array of shape (n_support,), where the support rows stand among the training rows
-    kept : what :meth:`Samples.keep` returned for these rows
+    support_samples : what :meth:`Samples.support_samples` returned for these rows
     coefficients : array of shape (n_bits, n_support)
     intercept : array of shape (n_bits,)
     """
@@ -33,7 +33,7 @@ class Expansion:
     kernels: Sequence[Kernel]
     weights: np.ndarray
     support: np.ndarray
-    kept: Rows
+    support_samples: Rows
     coefficients: np.ndarray
     intercept: np.ndarray
 
@@ -42,13 +42,13 @@ class Expansion:
         return cached("expansion", (samples.kind, samples.values, *self._functions), partial(self._compute, samples))
 
     def _compute(self, samples: Samples) -> np.ndarray:
-        scores = samples.expand(self.kernels, self.support, self.kept, self.weights, self.coefficients)
+        scores = samples.expand(self.kernels, self.support, self.support_samples, self.weights, self.coefficients)
         return scores + self.intercept.astype(scores.dtype)
 
     @property
     def _functions(self) -> tuple[object, ...]:
         """Everything that scores depend on, except the samples."""
-        return self.kernels, self.weights, self.support, self.kept, self.coefficients, self.intercept
+        return self.kernels, self.weights, self.support, self.support_samples, self.coefficients, self.intercept
 
     @property
     def mean_weights(self) -> np.ndarray:

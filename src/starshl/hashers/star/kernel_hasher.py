@@ -192,7 +192,7 @@ class KernelHasher(Rejection, BaseHasher):
             kernels=self.kernels_,
             weights=self.kernel_weights_,
             support=self.support_,
-            kept=self.support_samples_,
+            support_samples=self.support_samples_,
             coefficients=self.dual_coef_[:, self.support_],
             intercept=self.intercept_,
         )

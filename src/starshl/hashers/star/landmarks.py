@@ -107,8 +107,8 @@ class LandmarkProblem:
 
     def landmark_map(self, landmarks: np.ndarray) -> LandmarkMap:
         """Return the features over some rows of the fit."""
-        kept = self.training.samples.keep(self.rows[landmarks])
-        return LandmarkMap(self.training.kernels, self.mixture.weights, kept, n_jobs=self.n_jobs)
+        rows = self.training.samples.support_samples(self.rows[landmarks])
+        return LandmarkMap(self.training.kernels, self.mixture.weights, rows, n_jobs=self.n_jobs)
 
     def blocks(self, rows: np.ndarray) -> Iterator[tuple[np.ndarray, Rows]]:
         """Return some rows of the fit, block by block, with their positions."""
@@ -306,7 +306,7 @@ class RemoteProblem(LandmarkProblem):
     def solve(self, landmarks: np.ndarray) -> RidgeSolution:
         """Return the solution on all rows, with leave-one-out scores."""
         engine, everything = self.engine, np.arange(len(self.rows))
-        features = self._submit_map(self.training.samples.keep(self.rows[landmarks]))
+        features = self._submit_map(self.training.samples.support_samples(self.rows[landmarks]))
         with self.progress(landmarks, "learning") as report:
             sums = self._total(features, everything, report)
         found = engine.submit(_solved, sums, self.mixture.ridge, self.mixture.constant)

@@ -231,9 +231,9 @@ def distances_to_support(samples: Samples, expansion: Expansion) -> tuple[np.nda
     if isinstance(samples, Precomputed):
         values = np.tensordot(weights, samples.values[:, :, expansion.support].astype(np.float64), 1)
         return values, -values
-    values = KernelMixture(expansion.kernels, weights, expansion.kept)(samples.values).astype(np.float64)
+    values = KernelMixture(expansion.kernels, weights, expansion.support_samples)(samples.values).astype(np.float64)
     own = weights @ samples.diagonals(expansion.kernels)
-    others = weights @ type(samples)(expansion.kept).diagonals(expansion.kernels)
+    others = weights @ type(samples)(expansion.support_samples).diagonals(expansion.kernels)
     return values, np.sqrt(np.maximum(own[:, None] + others - 2.0 * values, 0.0))
 
 
@@ -243,11 +243,12 @@ def nearest_distances(distances: np.ndarray, counts: tuple[int, ...]) -> np.ndar
     return np.partition(distances, places, axis=1)[:, places]
 
 
-def with_further_rows(functions: Expansion, rows: np.ndarray, kept: Rows) -> Expansion:
+def with_further_rows(functions: Expansion, rows: np.ndarray, further: Rows) -> Expansion:
     """Return functions whose support rows are joined by others; coefficients are those of the first ones only."""
     support = np.concatenate([functions.support, rows])
-    both = (functions.kept, kept)
-    return replace(functions, support=support, kept=vstack(both, "csr") if issparse(kept) else np.concatenate(both))
+    both = (functions.support_samples, further)
+    joined = vstack(both, "csr") if issparse(further) else np.concatenate(both)
+    return replace(functions, support=support, support_samples=joined)
 
 
 def without_novelty(state: dict[str, Any]) -> dict[str, Any]:
@@ -283,13 +284,13 @@ def learn_novelty(
     """
     basis = rows[stratified_rows(index[rows], _MAX_SCORE_ROWS, _SEED)]
     further = np.setdiff1d(basis, functions.support)
-    kept = samples.keep(further)
-    everything = with_further_rows(functions, further, kept)
+    further_samples = samples.support_samples(further)
+    everything = with_further_rows(functions, further, further_samples)
     regression = _regress_classes(everything, samples, basis, index, n_classes)
     calibrated = rows[stratified_rows(index[rows], _CALIBRATION_ROWS, _SEED)]
     training = regression.training(samples, calibrated, index)
     learned = regression.expansion
-    return ClassRegression(further, kept, learned.coefficients, learned.intercept, training.rule(_SEED))
+    return ClassRegression(further, further_samples, learned.coefficients, learned.intercept, training.rule(_SEED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +318,7 @@ def _regress_classes(
     functions: Expansion, samples: Samples, basis: np.ndarray, index: np.ndarray, n_classes: int
 ) -> _Regression:
     """Return the kernel ridge regression of the classes of some rows, by the mean kernel of functions."""
-    few = replace(functions, support=basis, kept=samples.keep(basis))
+    few = replace(functions, support=basis, support_samples=samples.support_samples(basis))
     with single_threaded_blas():
         gram = distances_to_support(functions.samples_of(samples.queries(basis).values), few)[0]
         size = float(np.mean(gram.diagonal())) or 1.0
@@ -422,7 +423,9 @@ class NoveltyTraining:
 
     def _trial_measures(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what a regression on these rows leaves unexplained of each without itself, and without its class."""
-        few = replace(self.expansion, support=self.rows[rows], kept=self.samples.keep(self.rows[rows]))
+        few = replace(
+            self.expansion, support=self.rows[rows], support_samples=self.samples.support_samples(self.rows[rows])
+        )
         gram = distances_to_support(self._queries(rows), few)[0]
         inverse = np.linalg.inv(gram + self.constant + self.ridge * np.eye(len(rows)))
         targets = one_hot(self.index[rows], self.scores.shape[1])

@@ -47,9 +47,9 @@ class Samples(ABC):
         """Check what a user gave to an estimator."""
 
     @staticmethod
-    def pack(kept: Rows) -> dict[str, np.ndarray]:
-        """Return what :meth:`keep` returned as arrays for a model file."""
-        return {"samples": kept}
+    def pack(support_samples: Rows) -> dict[str, np.ndarray]:
+        """Return what :meth:`support_samples` returned as arrays for a model file."""
+        return {"samples": support_samples}
 
     @classmethod
     @abstractmethod
@@ -67,7 +67,7 @@ class Samples(ABC):
         """Return some of the samples, to be hashed."""
         return self.take(rows)
 
-    def keep(self, rows: np.ndarray) -> Rows:
+    def support_samples(self, rows: np.ndarray) -> Rows:
         """Return what a fitted hasher must hold of its support rows."""
         return self.values[rows]
 
@@ -84,17 +84,17 @@ class Samples(ABC):
         self,
         kernels: Sequence[Kernel],
         support: np.ndarray,
-        kept: Rows,
+        support_samples: Rows,
         weights: np.ndarray,
         coefficients: np.ndarray,
     ) -> np.ndarray:
         """Return the kernel expansions of all functions on these samples, without their bias.
 
-        ``support`` numbers the training rows with a coefficient and ``kept`` is what :meth:`keep` returned for them.
-        One row of weights is shared by all functions.
+        ``support`` numbers the training rows with a coefficient, whose samples :meth:`support_samples` returned. One
+        row of weights is shared by all functions.
         """
         expand = expand_mixture if weights.ndim == 1 else expand_over_rows
-        return expand(kernels, self.values, kept, weights, coefficients)
+        return expand(kernels, self.values, support_samples, weights, coefficients)
 
     def diagonals(self, kernels: Sequence[Kernel]) -> np.ndarray:
         """Return k_m(x, x) for all kernels and samples, shape (n_kernels, n)."""
@@ -161,8 +161,8 @@ class SparseVectors(Vectors):
         return cls(check_scale(check_rows(estimator, X, fitting=fitting, accept_sparse=True), fitting))
 
     @staticmethod
-    def pack(kept: Rows) -> dict[str, np.ndarray]:
-        return {name: getattr(kept, name) for name in ("data", "indices", "indptr")}
+    def pack(support_samples: Rows) -> dict[str, np.ndarray]:
+        return {name: getattr(support_samples, name) for name in ("data", "indices", "indptr")}
 
     @classmethod
     def unpack(cls, arrays: dict[str, np.ndarray], n_support: int, n_features: int) -> csr_array | None:
@@ -211,7 +211,7 @@ class StoredVectors(Vectors):
     def queries(self, rows: np.ndarray) -> Self:
         return type(self)(self.source, self.numbers[rows])
 
-    def keep(self, rows: np.ndarray) -> Rows:
+    def support_samples(self, rows: np.ndarray) -> Rows:
         # Not a view of what the user gave, whose next change would be one of the model.
         return self.take(rows).values.copy()
 
@@ -223,12 +223,12 @@ class StoredVectors(Vectors):
         self,
         kernels: Sequence[Kernel],
         support: np.ndarray,
-        kept: Rows,
+        support_samples: Rows,
         weights: np.ndarray,
         coefficients: np.ndarray,
     ) -> np.ndarray:
         parts = [
-            Vectors(block).expand(kernels, support, kept, weights, coefficients)
+            Vectors(block).expand(kernels, support, support_samples, weights, coefficients)
             for block in self.blocks(np.arange(len(self)), _BLOCK_ROWS)
         ]
         return np.concatenate(parts)
@@ -279,7 +279,7 @@ class Precomputed(Samples):
     def queries(self, rows: np.ndarray) -> Self:
         return type(self)(self.values[:, rows])
 
-    def keep(self, rows: np.ndarray) -> np.ndarray:
+    def support_samples(self, rows: np.ndarray) -> np.ndarray:
         return self.values[:0]
 
     def bank(self, kernels: Sequence[Kernel], plan: MemoryPlan) -> GramBank:
@@ -293,7 +293,7 @@ class Precomputed(Samples):
         self,
         kernels: Sequence[Kernel],
         support: np.ndarray,
-        kept: Rows,
+        support_samples: Rows,
         weights: np.ndarray,
         coefficients: np.ndarray,
     ) -> np.ndarray:

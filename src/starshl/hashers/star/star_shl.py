@@ -272,7 +272,7 @@ class StarSHL(KernelHasher):
         self.classes_ = training.classes
         self._store(solution, training.rows, len(samples))
         self.codeword_counts_ = np.bincount(solution.assignments, training.cost, minlength=len(training.classes))
-        self.support_samples_ = samples.keep(self.support_)
+        self.support_samples_ = samples.support_samples(self.support_)
         self._label_training_rows(samples, training, solution)
         self.codebook_ = self._codebook(self.codewords, is_named=bool(training.labels.labeled.any()))
         self.choice_ = describe_choice(training, self._store_views())
@@ -364,7 +364,7 @@ class StarSHL(KernelHasher):
         others = {name: value for name, value in state.items() if name not in learned}
         for name, value in (deepcopy(others) | learned).items():
             setattr(small, name, value)
-        scores = expansion.scores(expansion.samples_of(expansion.kept))
+        scores = expansion.scores(expansion.samples_of(expansion.support_samples))
         small.assignments_ = hinge_distances(scores, self.codewords_).argmin(axis=1)
         small.training_packed_ = BinaryCodes.from_scores(scores).packed
         small.transduction_ = self.classes_[self._predict_index(scores)].astype(self.transduction_.dtype)

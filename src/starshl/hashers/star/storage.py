@@ -34,7 +34,7 @@ def pack_model(params: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[dic
     Coefficients are kept for the support rows only; :func:`unpack_model` puts the zeros back.
     """
     params, state = dict(params), dict(state)
-    kernels, kept = state.pop("kernels_"), state.pop("support_samples_")
+    kernels, support_samples = state.pop("kernels_"), state.pop("support_samples_")
     header: dict[str, Any] = {"n_train": state["dual_coef_"].shape[1]}
     state["dual_coef_"] = state["dual_coef_"][:, state["support_"]]
     arrays: Arrays = {}
@@ -44,7 +44,9 @@ def pack_model(params: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[dic
             _pack_kernel(kernel, f"kernel_param.{m}.", arrays) for m, kernel in enumerate(listed)
         ]
         params["kernels"] = "listed"
-    header["kernels"] = [_pack_kernel(kernel, f"kernel.{m}.", arrays, kept) for m, kernel in enumerate(kernels)]
+    header["kernels"] = [
+        _pack_kernel(kernel, f"kernel.{m}.", arrays, support_samples) for m, kernel in enumerate(kernels)
+    ]
     if params.get("views") is not None:
         views = params.pop("views")
         header["views"] = list(views)
@@ -54,7 +56,7 @@ def pack_model(params: Mapping[str, Any], state: Mapping[str, Any]) -> tuple[dic
         if isinstance(params.get(name), (list, tuple)):
             params[name] = np.asarray(params[name])
     samples_of, further = SAMPLE_TYPES[state["sample_kind_"]], state.pop("novelty_samples_", None)
-    parts = {"params": params, "fitted": state, "support": samples_of.pack(kept)}
+    parts = {"params": params, "fitted": state, "support": samples_of.pack(support_samples)}
     if further is not None:
         parts["further"] = samples_of.pack(further)
     for name, values in parts.items():
@@ -99,14 +101,16 @@ def unpack_model(
     """
     params = unpack_values(header["params"], arrays, "params.")
     state = unpack_values(header["fitted"], arrays, "fitted.")
-    kept = _unpack_samples(unpack_values(header["support"], arrays, "support."), state, "support_", "support_samples_")
+    support_samples = _unpack_samples(
+        unpack_values(header["support"], arrays, "support."), state, "support_", "support_samples_"
+    )
     if "novelty_rows_" in state:
         further = unpack_values(header["further"], arrays, "further.")
         state["novelty_samples_"] = _unpack_samples(further, state, "novelty_rows_", "novelty_samples_")
     given = None if kernels is None else resolve_kernels(kernels)
-    state["kernels_"] = _unpack_kernels(header["kernels"], "kernel", arrays, given, kept)
+    state["kernels_"] = _unpack_kernels(header["kernels"], "kernel", arrays, given, support_samples)
     if params["kernels"] == "listed":
-        params["kernels"] = _kernels_param(header, arrays, kernels, kept)
+        params["kernels"] = _kernels_param(header, arrays, kernels, support_samples)
     elif kernels is not None:
         raise ValueError("This model was fitted with built-in kernels, which are in the file. Load it without kernels.")
     if "views" in header:
@@ -118,15 +122,15 @@ def unpack_model(
     check_state(state, params["n_bits"], n_train)
     coefficients = np.zeros((len(state["dual_coef_"]), n_train))
     coefficients[:, state["support_"]] = state["dual_coef_"]
-    return params, state | {"dual_coef_": coefficients, "support_samples_": kept}
+    return params, state | {"dual_coef_": coefficients, "support_samples_": support_samples}
 
 
 def _kernels_param(
-    header: Mapping[str, Any], arrays: Arrays, given: KernelsLike | None, kept: Rows
+    header: Mapping[str, Any], arrays: Arrays, given: KernelsLike | None, support_samples: Rows
 ) -> Sequence[object]:
     """Return the kernels that the hasher was set to: those that are given again, or those that the file holds."""
     if given is None:
-        return _unpack_kernels(header["kernels_param"], "kernel_param", arrays, None, kept)
+        return _unpack_kernels(header["kernels_param"], "kernel_param", arrays, None, support_samples)
     return list(given) if isinstance(given, Sequence) else [given]
 
 
@@ -135,12 +139,12 @@ def _unpack_samples(values: dict[str, Any], state: Mapping[str, Any], rows: str,
     samples_of = SAMPLE_TYPES.get(state["sample_kind_"])
     if samples_of is None:
         raise mismatch("sample_kind_")
-    kept = None
+    support_samples = None
     if all(isinstance(value, np.ndarray) for value in values.values()):
-        kept = samples_of.unpack(values, len(state[rows]), state.get("n_features_in_", 0))
-    if kept is None:
+        support_samples = samples_of.unpack(values, len(state[rows]), state.get("n_features_in_", 0))
+    if support_samples is None:
         raise mismatch(name)
-    return kept
+    return support_samples
 
 
 def _unpack_kernels(
