@@ -92,7 +92,7 @@ def test_a_file_without_a_record_still_loads_and_says_so(ridge, tmp_path):
     write_bundle(tmp_path / "old.star", header, arrays)
     card = model_card(load(tmp_path / "old.star"))
     assert card["data"] == {}
-    assert "earlier version" in card_markdown(card)
+    assert "Not recorded" in card_markdown(card)
     header["fit_record"] = ["not", "a record"]
     write_bundle(tmp_path / "odd.star", header, arrays)
     assert model_card(load(tmp_path / "odd.star"))["data"] == {}

@@ -26,7 +26,7 @@ def model_card(hasher: BaseHasher) -> dict[str, Any]:
     Parameters
     ----------
     hasher : fitted hasher
-        A hasher that was fitted or saved before there were cards knows nothing about its data.
+        One that was put together from fitted parts, such as a pipeline, knows nothing about its data.
 
     Returns
     -------
@@ -193,7 +193,7 @@ def _limits(inner: BaseHasher, record: Mapping[str, Any]) -> list[str]:
 
 def _data_lines(data: Mapping[str, Any]) -> list[str]:
     if not data:
-        return ["Not recorded: the model was fitted or saved by an earlier version."]
+        return ["Not recorded: the model was put together from parts that had been fitted before."]
     shown = {name: value for name, value in data.items() if name != "label_counts"}
     counts = data.get("label_counts", {})
     lines = _table({name.replace("_", " "): "-" if value is None else value for name, value in shown.items()})
