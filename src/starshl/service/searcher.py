@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -33,35 +33,8 @@ from .observer import Observer
 from .writes import NewItems, WriteKey, Writer
 
 _ROWS_AT_ONCE = 256  # in a batch: enough to share a scan, few enough to keep the wait short
-Result = TypeVar("Result")
 #: Vectors as they come: lists of numbers, or what an embedder made of texts and pictures.
 Rows = Sequence[Sequence[float]] | np.ndarray
-
-
-def recommendation_vector(collection: Collection, like: Sequence[int], unlike: Sequence[int]) -> np.ndarray:
-    """Return the mean of kept vectors, moved away from the mean of others by as much as the two differ."""
-    if collection.vector_dtype is None:
-        raise ValueError(
-            "This collection keeps no vectors, so items cannot be combined. Search for each item by itself, or make a "
-            "collection that keeps vectors."
-        )
-    wanted = collection.vectors(sorted(set(like))).mean(axis=0)
-    return 2 * wanted - collection.vectors(sorted(set(unlike))).mean(axis=0) if unlike else wanted
-
-
-def existing_items(collection: Collection, ids: Sequence[int] | np.ndarray) -> list[Item]:
-    """Return items by id, without those that were removed since their ids were read."""
-    try:
-        return collection.get(ids)
-    except UnknownIdError:
-        return [item for number in np.asarray(ids).tolist() for item in _existing_item(collection, number)]
-
-
-def _existing_item(collection: Collection, number: int) -> list[Item]:
-    try:
-        return collection.get([number])
-    except UnknownIdError:
-        return []
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +179,7 @@ class Searcher:
         options = SearchOptions() if options is None else options
         known = {*like, *unlike}
         with self.opened() as collection:
-            row = recommendation_vector(collection, like, unlike)
+            row = _recommendation_vector(collection, like, unlike)
         k = options.n_nearest
         found = self.search(row[None], options=replace(options, k=k + len(known)))
         return map_future(found, lambda results: [results[0].without(known, k)])
@@ -350,8 +323,34 @@ class Searcher:
         started = time.perf_counter()
         X = np.concatenate(matrices)
         with self.opened() as collection:
-            hasher: Any = collection.hasher
+            hasher = collection.hasher
         encoded = Encoded.of(hasher, kind, X)
         self._observer.encoded(self.name, len(matrices), len(X), time.perf_counter() - started)
         ends = np.cumsum([len(rows) for rows in matrices]).tolist()
         return [encoded.part(slice(end - len(rows), end)) for rows, end in zip(matrices, ends, strict=True)]
+
+
+def _recommendation_vector(collection: Collection, like: Sequence[int], unlike: Sequence[int]) -> np.ndarray:
+    """Return the mean of kept vectors, moved away from the mean of others by as much as the two differ."""
+    if collection.vector_dtype is None:
+        raise ValueError(
+            "This collection keeps no vectors, so items cannot be combined. Search for each item by itself, or make a "
+            "collection that keeps vectors."
+        )
+    wanted = collection.vectors(sorted(set(like))).mean(axis=0)
+    return 2 * wanted - collection.vectors(sorted(set(unlike))).mean(axis=0) if unlike else wanted
+
+
+def existing_items(collection: Collection, ids: Sequence[int] | np.ndarray) -> list[Item]:
+    """Return items by id, without those that were removed since their ids were read."""
+    try:
+        return collection.get(ids)
+    except UnknownIdError:
+        return [item for number in np.asarray(ids).tolist() for item in _existing_item(collection, number)]
+
+
+def _existing_item(collection: Collection, number: int) -> list[Item]:
+    try:
+        return collection.get([number])
+    except UnknownIdError:
+        return []

@@ -10,7 +10,6 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from ..._common.labels import Label
-from ...collection.collection import Collection
 from ...hashers.base import BaseHasher
 from ..http.dependencies import SearcherDep, ServiceDep, in_thread
 from ..searcher import Searcher
@@ -37,53 +36,11 @@ class TrainingRun:
     are_clusters: bool = False
 
 
-def training_run_of(collection: Collection) -> TrainingRun:
-    """Return what is known about the fit of a collection's hasher."""
-    hasher = collection.hasher
-    whole, of_classes = hasher.inner.fit_summary, hasher.class_part.fit_summary
-    best = sorted(of_classes.kernels, key=lambda pair: -pair[1])[:_MOST_WEIGHTS]
-    return TrainingRun(
-        method=hasher.method_name,
-        about=f"{hasher.facts.paper}, {hasher.facts.year}",
-        choice=whole.choice or of_classes.choice or "",
-        facts=_facts(hasher),
-        kernels=[(_short(str(kernel)), share) for kernel, share in best if share > 0],
-        views=list(of_classes.views.items()),
-        codewords=_codewords(hasher),
-        history=[] if of_classes.objective is None else of_classes.objective.tolist(),
-        are_clusters=hasher.holds_clusters,
-    )
-
-
-def _facts(hasher: BaseHasher) -> list[tuple[str, str]]:
-    facts = {"bits": str(hasher.n_bits_), "columns": "-" if hasher.row_width is None else str(hasher.row_width)}
-    facts |= {**hasher.inner.fit_summary.figures, **hasher.class_part.fit_summary.figures}
-    given, predicted = (hasher.fit_record.get(name) for name in ("labels_given", "labels_predicted"))
-    if "training rows" in facts and isinstance(given, int) and isinstance(predicted, int):
-        facts["training rows"] = (
-            f"{given + predicted:,}: {given:,} with a label from a person, {predicted:,} with a guess of the lesson"
-        )
-    return list(facts.items())
-
-
-def _short(name: str) -> str:
-    """Return the name of a kernel with numbers of four digits."""
-    return re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number.group()):.4g}", name)
-
-
-def _codewords(hasher: BaseHasher) -> list[tuple[Label, list[bool]]]:
-    words = hasher.class_part.class_words
-    if words is None:
-        return []
-    shown = zip(class_names(hasher)[:_MOST_CODEWORDS], words, strict=False)
-    return [(name, (word > 0).tolist()) for name, word in shown]
-
-
 @routes.get("/explore/{name}/model")
 async def model(request: Request, searcher: SearcherDep, service: ServiceDep, part: str = "") -> Response:
     """Show the training run, and the figures of the search if they were measured."""
     workspace = service.workspace(searcher.name)
-    run = await in_thread(_run, searcher)
+    run = await in_thread(_training_run, searcher)
     values: dict[str, Any] = {
         "name": searcher.name,
         "active": "model",
@@ -103,6 +60,44 @@ async def measure(searcher: SearcherDep, service: ServiceDep) -> Response:
     return RedirectResponse(f"/explore/{searcher.name}/model#quality", 303)
 
 
-def _run(searcher: Searcher) -> TrainingRun:
+def _training_run(searcher: Searcher) -> TrainingRun:
+    """Return what is known about the fit of a collection's hasher."""
     with searcher.opened() as collection:
-        return training_run_of(collection)
+        hasher = collection.hasher
+    whole, of_classes = hasher.inner.fit_summary, hasher.class_part.fit_summary
+    best = sorted(of_classes.kernels, key=lambda pair: -pair[1])[:_MOST_WEIGHTS]
+    return TrainingRun(
+        method=hasher.method_name,
+        about=f"{hasher.facts.paper}, {hasher.facts.year}",
+        choice=whole.choice or of_classes.choice or "",
+        facts=_facts(hasher),
+        kernels=[(_rounded(str(kernel)), share) for kernel, share in best if share > 0],
+        views=list(of_classes.views.items()),
+        codewords=_codewords(hasher),
+        history=[] if of_classes.objective is None else of_classes.objective.tolist(),
+        are_clusters=hasher.holds_clusters,
+    )
+
+
+def _facts(hasher: BaseHasher) -> list[tuple[str, str]]:
+    facts = {"bits": str(hasher.n_bits_), "columns": "-" if hasher.row_width is None else str(hasher.row_width)}
+    facts |= {**hasher.inner.fit_summary.figures, **hasher.class_part.fit_summary.figures}
+    given, predicted = (hasher.fit_record.get(name) for name in ("labels_given", "labels_predicted"))
+    if "training rows" in facts and isinstance(given, int) and isinstance(predicted, int):
+        facts["training rows"] = (
+            f"{given + predicted:,}: {given:,} with a label from a person, {predicted:,} with a guess of the lesson"
+        )
+    return list(facts.items())
+
+
+def _rounded(name: str) -> str:
+    """Return the name of a kernel with numbers of four digits."""
+    return re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number.group()):.4g}", name)
+
+
+def _codewords(hasher: BaseHasher) -> list[tuple[Label, list[bool]]]:
+    words = hasher.class_part.class_words
+    if words is None:
+        return []
+    shown = zip(class_names(hasher)[:_MOST_CODEWORDS], words, strict=False)
+    return [(name, (word > 0).tolist()) for name, word in shown]
