@@ -385,6 +385,13 @@ def check_some_labels_are_enough_where_the_facts_say_so(case: Case) -> None:
         expect(n_codes == len(case.X), "rows without a label got no code.")
 
 
+def check_classes_of_a_fit_without_labels_are_clusters(case: Case) -> None:
+    if case.facts.labels != "optional" or "predict" not in case.template.supports:
+        return
+    expect(not case.fitted().holds_clusters, "holds_clusters is True after a fit with labels.")
+    expect(case.make().fit(case.X).holds_clusters, "holds_clusters is False after a fit without labels.")
+
+
 def check_labels_may_be_words(case: Case) -> None:
     if case.facts.labels == "ignored":
         return

@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from starshl import StarSHL
 from starshl.learning.kernels import GraphGaussian
+from starshl.testing import hasher_checks
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -49,6 +50,20 @@ def expected_failures(estimator):
 )
 def test_star_shl_obeys_scikit_learn(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "declared_capabilities_are_there_and_no_others",
+        "rows_are_classified_as_declared",
+        "items_are_found_by_the_index_of_the_hasher",
+        "fitted_hasher_is_changed_as_declared",
+        "classes_of_a_fit_without_labels_are_clusters",
+    ],
+)
+def test_star_shl_does_what_it_declares(name):
+    dict(hasher_checks(StarSHL(4, random_state=0)))[name]()
 
 
 @pytest.fixture(scope="module")

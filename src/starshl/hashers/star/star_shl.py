@@ -348,6 +348,11 @@ class StarSHL(KernelHasher):
         further = None if X is None else self._read(X)
         return self._with_expansion(compress_expansion(self._expansion, n_support, further, random_state))
 
+    @property
+    def holds_clusters(self) -> bool:
+        """Whether the fit had no labels, so that the codewords were given to clusters."""
+        return self.codebook_.fit_digest is not None
+
     def fit_tasks(self, n_rows: int, y: LabelsLike) -> Literal["bits"] | None:
         """Return "bits", unless only the kernel matrix is known."""
         return None if is_precomputed(self.kernels) else "bits"
