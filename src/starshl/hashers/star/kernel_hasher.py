@@ -85,7 +85,7 @@ class KernelHasher(Rejection, BaseHasher):
     def _settings(self) -> object:
         """Return the checked parameters, or refuse those that no fit can have had."""
 
-    def _listed_kernels(self) -> str | list[Kernel]:
+    def _kernels_to_fit(self) -> str | list[Kernel]:
         """Return the kernels that are to be fitted, before views are looked up among the columns of X."""
         if not is_precomputed(self.kernels):
             return resolve_kernels(self.kernels)

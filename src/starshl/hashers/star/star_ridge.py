@@ -216,7 +216,7 @@ class StarRidge(KernelHasher):
             The graph of the rows of X, for unlabeled rows, if you have it.
         """
         settings = self._settings()
-        kernels = self._listed_kernels()
+        kernels = self._kernels_to_fit()
         samples = read_training_samples(self, X, kernels, settings.max_exact_rows)
         kernels = self._kernels_of_views(kernels)
         labels, weights = read_labels(self, y, sample_weight, len(samples))

@@ -257,7 +257,7 @@ class StarSHL(KernelHasher):
             The graph of all rows of X, if you have it; otherwise it is computed where it is needed.
         """
         settings = self._settings()
-        kernels = self._listed_kernels()
+        kernels = self._kernels_to_fit()
         samples = sample_type(kernels, X).read(self, X, fitting=True)
         kernels = self._kernels_of_views(kernels)
         training = TrainingSet.read(settings, samples, y, sample_weight, initial_assignments)
@@ -288,7 +288,7 @@ class StarSHL(KernelHasher):
         if not labels.labeled.any():
             return -float(hinge_distances(scores, self.codewords_).min(axis=1).mean())
         given = labels.classes[labels.index[labels.labeled]]
-        predicted = self.classes_[self._predict_index(scores[labels.labeled])]
+        predicted = self.classes_[self._classes_of_scores(scores[labels.labeled])]
         return float(np.mean(predicted == given))
 
     @property
@@ -372,7 +372,7 @@ class StarSHL(KernelHasher):
         scores = expansion.scores(expansion.samples_of(expansion.support_samples))
         small.assignments_ = hinge_distances(scores, self.codewords_).argmin(axis=1)
         small.training_packed_ = BinaryCodes.from_scores(scores).packed
-        small.transduction_ = self.classes_[self._predict_index(scores)].astype(self.transduction_.dtype)
+        small.transduction_ = self.classes_[self._classes_of_scores(scores)].astype(self.transduction_.dtype)
         return small
 
     def _store(self, solution: Solution, rows: np.ndarray, n_rows: int) -> None:
@@ -406,7 +406,7 @@ class StarSHL(KernelHasher):
         if len(left_out):
             scores[left_out] = self._expansion.scores(samples.queries(left_out))
             self.assignments_[left_out] = hinge_distances(scores[left_out], self.codewords_).argmin(axis=1)
-        index = self._predict_index(scores)
+        index = self._classes_of_scores(scores)
         if training.guess is not None:  # codes of the rows themselves would be memorized
             guess = training.guess.after_fit(hinge_distances(solution.scores, self.codewords_) / self.n_bits)
             index[rows] = guess.index
@@ -422,11 +422,11 @@ class StarSHL(KernelHasher):
 
     def _predicted_index(self, X: SamplesLike) -> np.ndarray:
         """Return the class of the nearest codeword: by Hamming distance, ties by hinge distance, then index."""
-        return self._predict_index(self.decision_function(X))
+        return self._classes_of_scores(self.decision_function(X))
 
     def _kernel_diagonals(self, X: SamplesLike) -> np.ndarray:
         """Return k_m(x, x) for all kernels and rows, shape (n_kernels, n)."""
         return self._read(X).diagonals(self.kernels_)
 
-    def _predict_index(self, scores: np.ndarray) -> np.ndarray:
+    def _classes_of_scores(self, scores: np.ndarray) -> np.ndarray:
         return nearest_classes(scores, self.codewords_, self.codeword_counts_)
