@@ -72,7 +72,7 @@ class Split:
 
     def search(self, hasher, y=None) -> tuple[float, float]:
         index = make_index(hasher.encode_database(self.X, y), hasher=hasher)
-        queries = getattr(hasher, "encode_queries", hasher.encode)(self.queries)
+        queries = hasher.encode_queries(self.queries)
         return self.figures(index.search(queries, 100).ids)
 
 

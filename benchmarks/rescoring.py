@@ -124,9 +124,7 @@ def measure_collection(split: Split, hasher, kind: str, settings: list[dict]) ->
 
 
 def name_of(hasher, kind: str, setting: dict) -> str:
-    method = {"HybridHasher": f"hybrid ({getattr(hasher, 'form', '')})"}.get(
-        type(hasher).__name__, type(hasher).__name__
-    )
+    method = hasher.method_name if hasher.class_rule is None else f"hybrid ({hasher.form})"
     words = "codes only" if "rescore" in setting else f"{kind}, oversample {setting['oversample']}"
     order = {10: ", class first", 0: ", any class"}.get(setting.get("class_first"), "")
     return f"{method} {hasher.n_bits_} bits, {words}{order}"

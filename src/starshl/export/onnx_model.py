@@ -123,7 +123,7 @@ def _codes(hasher: BaseHasher, rows: Value) -> Value:
     return (bits.reshape(-1, width, 8) * 2.0 ** np.arange(8)).sum(axis=2).reshape(-1, width).cast(np.uint8)
 
 
-def _labels(hasher: Any, rows: Value) -> Value:
+def _labels(hasher: BaseHasher, rows: Value) -> Value:
     classes = np.asarray(hasher.classes_)
     if classes.dtype.kind not in "biuf":
         classes = np.array([str(label) for label in classes.tolist()], dtype=object)
@@ -167,7 +167,7 @@ def _assemble(hasher: BaseHasher, given: Value, n_features: int, results: dict[s
     return model
 
 
-def _shape(name: str, hasher: Any) -> list[str | int]:
+def _shape(name: str, hasher: BaseHasher) -> list[str | int]:
     n_columns = {"codes": n_bytes(hasher.n_bits_), "scores": hasher.n_bits_}
     if name == "label":
         return ["N"]
@@ -181,7 +181,7 @@ class Latency(NamedTuple):
     encode: float
 
 
-def single_row_latency(model: Any, hasher: Any, row: np.ndarray | str | None = None) -> Latency:
+def single_row_latency(model: Any, hasher: BaseHasher, row: np.ndarray | str | None = None) -> Latency:
     """Return the median time of one row in onnxruntime, on one thread, and that of ``hasher.encode``.
 
     Parameters
@@ -194,7 +194,7 @@ def single_row_latency(model: Any, hasher: Any, row: np.ndarray | str | None = N
     session = open_session(model)
     (takes,) = session.get_inputs()
     if takes.type == "tensor(string)":
-        texts = [" ".join(hasher.steps_[0].words_[:20]) if row is None else str(row)]
+        texts = [" ".join(hasher.fitted_steps[0].words_[:20]) if row is None else str(row)]
         words = words_of(texts)
         return Latency(
             _median(lambda: session.run(["codes"], {takes.name: words})), _median(lambda: hasher.encode(texts))
