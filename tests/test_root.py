@@ -1,4 +1,4 @@
-"""What ``import starshl`` offers, where its version is, and how its layers are listed."""
+"""What ``import starshl`` offers, where its version is, how its layers are listed, and what tests may patch."""
 
 import re
 import subprocess
@@ -68,3 +68,13 @@ def test_contributing_names_paths_that_exist():
     assert len(paths) > 20
     places = (ROOT, ROOT / "src" / "starshl")
     assert [path for path in sorted(paths) if not any((place / path).exists() for place in places)] == []
+
+
+def test_no_test_patches_a_private_name():
+    patches = re.compile(r"setattr\(\s*(?:[^,()]+(?:\([^()]*\))?,\s*\"(_[a-z]\w*)\"|f?\"[\w.{}]*\.(_[a-z]\w*)\")")
+    found = {
+        f"{path.relative_to(ROOT)}: {match[1] or match[2]}"
+        for path in (ROOT / "tests").rglob("*.py")
+        for match in patches.finditer(path.read_text())
+    }
+    assert found == set()

@@ -4,11 +4,11 @@ import json
 import re
 from itertools import accumulate
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from starshl.cli import demo
 from starshl.cli.demo import draw_side_by_side
 from starshl.reproduction import demo as digits_demo
 from starshl.reproduction.demo import NEXT_STEPS, hide_labels
@@ -78,8 +78,17 @@ def test_curves_have_several_lengths_and_rise_for_random_codes(found):
 
 
 def test_demo_prints_a_table_pictures_and_what_to_try_next(found, starshl, monkeypatch):
-    monkeypatch.setattr(digits_demo, "demonstrate", lambda *words, **settings: None)
-    monkeypatch.setattr(demo, "_as_plain_values", lambda comparison: dict(found))
+    curves = {(curve["labels"], curve["method"]): curve["precision_at_10"] for curve in found["curves"]}
+    demonstration = SimpleNamespace(
+        n_bits=found["n_bits"],
+        seed=found["seed"],
+        queries=[found["query"]] * found["n_queries"],
+        database=range(found["n_database"]),
+        results=found["results"],
+        curves=curves,
+        shown=[SimpleNamespace(nearest=np.array([found["nearest"]]))],
+    )
+    monkeypatch.setattr(digits_demo, "demonstrate", lambda *words, **settings: demonstration)
     monkeypatch.setattr(digits_demo, "write_demo_page", lambda *words, **settings: Path("somewhere/report.html"))
     lines = starshl("demo").stdout.splitlines()
     for result in hashers(found):

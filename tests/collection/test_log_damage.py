@@ -101,11 +101,11 @@ def test_a_reader_in_the_middle_of_a_state_neither_stops_a_writer_nor_hides_a_lo
 
 
 def test_a_change_that_was_stored_but_not_acknowledged_is_kept(folder, rows, monkeypatch):
-    def die(path, generation):
+    def die(*arguments):
         raise KeyboardInterrupt
 
     with Collection(folder) as collection:
-        monkeypatch.setattr(acknowledged, "acknowledge", die)
+        monkeypatch.setattr("os.pwrite", die)
         with pytest.raises(KeyboardInterrupt):
             collection.add(rows[:20])
         monkeypatch.undo()

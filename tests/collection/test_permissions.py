@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import sqlite3
 import tempfile
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from starshl import Collection
-from starshl.collection.database import ChangedWhileRead, Connection
+from starshl.collection.database import ChangedWhileRead
 from starshl.collection.store import Store
 from starshl.exceptions import CollectionError
 from starshl.hashers.baselines import LSHash
@@ -18,16 +19,17 @@ NOBODY = 65534
 
 
 @pytest.fixture
-def no_lock_files(monkeypatch):
+def no_lock_files(folder, monkeypatch):
     """Let SQLite fail as it does where a reader may not make the files that locking needs."""
-    real_connect = Connection._connect
+    real_connect, log = sqlite3.connect, folder / "items.sqlite-wal"
 
-    def connect(connection, mode, *, immutable=False):
-        if mode == "ro" and not immutable and not connection._has_log():
-            raise CollectionError("unable to open database file")
-        real_connect(connection, mode, immutable=immutable)
+    def connect(database, **settings):
+        has_log = log.exists() and log.stat().st_size > 0
+        if "mode=ro&immutable=0" in database and not has_log:
+            raise sqlite3.OperationalError("unable to open database file")
+        return real_connect(database, **settings)
 
-    monkeypatch.setattr(Connection, "_connect", connect)
+    monkeypatch.setattr(sqlite3, "connect", connect)
 
 
 def reads_without_locks(reader):

@@ -1,5 +1,6 @@
 """What is wrong, or fails in the middle, is refused and leaves nothing half done."""
 
+import os
 import resource
 import signal
 import sqlite3
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from starshl import Collection
+from starshl.collection.database import Connection
 from starshl.collection.store import Store
 from starshl.exceptions import CollectionError, CollectionFormatError
 
@@ -99,18 +101,17 @@ def test_a_full_disk_loses_nothing_and_says_so(folder, rows):
 def test_an_error_in_the_middle_of_a_batch_leaves_nothing_of_it(folder, rows, monkeypatch):
     with Collection(folder) as collection:
         before = state_of(collection)
-        monkeypatch.setattr(Store, "_count", die)
+        monkeypatch.setattr(Store, "set_meta", die)
         with pytest.raises(KeyboardInterrupt):
             collection.add(rows)
         monkeypatch.undo()
         assert state_of(collection) == before
 
 
-@pytest.mark.parametrize("step", ["acknowledge", "checkpoint"])
+@pytest.mark.parametrize("step", [(os, "pwrite"), (Connection, "checkpoint")], ids=["acknowledge", "checkpoint"])
 def test_a_change_interrupted_once_it_is_stored_is_not_forgotten(folder, rows, monkeypatch, step):
     with Collection(folder) as collection:
-        owner = "store" if step == "acknowledge" else "database.Connection"
-        monkeypatch.setattr(f"starshl.collection.{owner}.{step}", die)
+        monkeypatch.setattr(*step, die)
         with pytest.raises(KeyboardInterrupt):
             collection.upsert(rows[50:51], ids=[0])
         monkeypatch.undo()
@@ -121,7 +122,7 @@ def test_a_change_interrupted_once_it_is_stored_is_not_forgotten(folder, rows, m
 
 def test_an_interrupted_removal_is_not_forgotten(folder, rows, monkeypatch):
     with Collection(folder) as collection:
-        monkeypatch.setattr("starshl.collection.database.Connection.checkpoint", die)
+        monkeypatch.setattr(Connection, "checkpoint", die)
         with pytest.raises(KeyboardInterrupt):
             collection.remove([59])
         monkeypatch.undo()

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from starshl import BinaryCodes, Codebook, Collection, StarRidge
+from starshl.collection.store import Store
 from starshl.exceptions import CollectionFormatError, SpaceMismatchError, UnknownSpaceWarning
 from starshl.hashers.baselines import LSHash
 
@@ -14,9 +15,16 @@ OTHER = "0123456789abcdef"
 
 
 @pytest.fixture
-def one_space(monkeypatch):
-    """Let all hashers be of one space, as if they were fitted to one codebook."""
-    monkeypatch.setattr(LSHash, "_make_space_id", lambda hasher: OTHER)
+def of_one_space(rows):
+    """Two hashers that make different codes of one space, because they were fitted to one codebook."""
+    codebook = Codebook.make(["a", "b", "c"], n_bits=24, random_state=0)
+    first, second = (
+        StarRidge(24, codewords=codebook, random_state=0).fit(rows, codebook.classes[columns.argmax(axis=1)])
+        for columns in (rows[:, :3], rows[:, 3:6])
+    )
+    assert first.space_id_ == second.space_id_ == codebook.space_id
+    assert first.encode_database(rows) != second.encode_database(rows)
+    return first, second
 
 
 def model_digests(collection):
@@ -81,8 +89,8 @@ def test_a_new_hasher_brings_its_space_and_becomes_the_model_of_all_items(folder
             assert model_digests(one) == [one.model_digest] * 60
 
 
-def test_a_hasher_of_the_same_space_leaves_codes_and_model_digests_as_they_are(tmp_path, rows, one_space):
-    first, second = (LSHash(24, random_state=seed).fit(rows) for seed in range(2))
+def test_a_hasher_of_the_same_space_leaves_codes_and_model_digests_as_they_are(tmp_path, rows, of_one_space):
+    first, second = of_one_space
     with Collection.create(tmp_path / "items", first) as collection:
         collection.add(rows[:20])
         old = collection.model_digest
@@ -90,11 +98,11 @@ def test_a_hasher_of_the_same_space_leaves_codes_and_model_digests_as_they_are(t
         assert collection.model_digest != old
         collection.add(rows[20:30])
         assert model_digests(collection) == [old] * 20 + [collection.model_digest] * 10
-        assert collection.codes(np.arange(20)) == first.encode(rows[:20])
-        assert collection.codes(np.arange(20, 30)) == second.encode(rows[20:30])
+        assert collection.codes(np.arange(20)) == first.encode_database(rows[:20])
+        assert collection.codes(np.arange(20, 30)) == second.encode_database(rows[20:30])
         assert collection.verify() == 30
     with Collection(tmp_path / "items") as collection:
-        assert collection.space_id == OTHER
+        assert collection.space_id == first.space_id_
         assert (collection.hasher.encode(rows).packed == second.encode(rows).packed).all()
 
 
@@ -119,16 +127,20 @@ def test_a_class_that_gets_a_reserved_word_gives_its_items_that_word(tmp_path):
         assert collection.verify() == 90
 
 
-def test_kept_vectors_are_encoded_again_even_in_the_same_space(tmp_path, rows, one_space):
-    first, second = (LSHash(24, random_state=seed).fit(rows) for seed in range(2))
+def test_kept_vectors_are_encoded_again_even_in_the_same_space(tmp_path, rows, of_one_space):
+    first, second = of_one_space
     with Collection.create(tmp_path / "items", first, vectors="float16") as collection:
         collection.add(rows)
         collection.replace_hasher(second)
         assert model_digests(collection) == [collection.model_digest] * 60
-        assert collection.codes(np.arange(60)) == second.encode(collection.vectors(np.arange(60)))
+        assert collection.codes(np.arange(60)) == second.encode_database(collection.vectors(np.arange(60)))
 
 
-def test_a_model_of_another_space_than_the_codes_is_refused(folder, monkeypatch):
-    monkeypatch.setattr(LSHash, "_make_space_id", lambda hasher: OTHER)
-    with pytest.raises(CollectionFormatError, match=f"those of the model of space {OTHER}"):
+def test_a_model_of_another_space_than_the_codes_is_refused(folder, hasher):
+    store = Store(folder / "items.sqlite", writable=True)
+    with store.writing():
+        store.set_meta("space", OTHER)
+    store.close()
+    with pytest.raises(CollectionFormatError) as refused:
         Collection(folder)
+    assert all(space_id in refused.value.fields["finding"] for space_id in (OTHER, hasher.space_id_))

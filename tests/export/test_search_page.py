@@ -15,6 +15,7 @@ from sklearn.datasets import load_digits
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from starshl import BinaryCodes, Collection, HybridHasher, StarRidge
+from starshl.data.datasets import cache_folder
 from starshl.data.features import Embedder, PictureFeatures, ReadPictures, TableFeatures, Text
 from starshl.exceptions import MissingExtraError
 from starshl.export import browser_runtime, write_search_page
@@ -179,7 +180,7 @@ def test_a_full_disk_is_named_and_leaves_no_half_of_a_page(digits, runtime, tmp_
 
 
 def test_a_machine_without_npm_is_told_what_to_do(tmp_path, monkeypatch):
-    monkeypatch.setattr(browser_runtime, "cache_folder", lambda: tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(MissingExtraError, match=r"no npm.*Node\.js"):
         browser_runtime.browser_runtime()
@@ -189,15 +190,16 @@ def test_an_installation_that_fails_leaves_no_runtime(tmp_path, monkeypatch):
     npm = tmp_path / "npm"
     npm.write_text("#!/bin/sh\necho no network >&2\nexit 1\n")
     npm.chmod(0o755)
-    monkeypatch.setattr(browser_runtime, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     with pytest.raises(OSError, match="no network"):
         browser_runtime.browser_runtime()
-    assert list((tmp_path / "cache").iterdir()) == []
+    assert list(cache_folder().iterdir()) == []
 
 
 def test_a_runtime_that_lacks_a_file_is_completed(tmp_path, monkeypatch):
-    kept = tmp_path / "cache" / f"{browser_runtime.PACKAGE}-{browser_runtime.VERSION}"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    kept = cache_folder() / f"{browser_runtime.PACKAGE}-{browser_runtime.VERSION}"
     kept.mkdir(parents=True)
     (kept / "ort.wasm.bundle.min.mjs").write_bytes(b"old")
     npm = tmp_path / "npm"
@@ -206,11 +208,10 @@ def test_a_runtime_that_lacks_a_file_is_completed(tmp_path, monkeypatch):
         'printf new > "$dist/ort.wasm.bundle.min.mjs"\nprintf wasm > "$dist/ort-wasm-simd-threaded.wasm"\n'
     )
     npm.chmod(0o755)
-    monkeypatch.setattr(browser_runtime, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     found = browser_runtime.browser_runtime()
     assert (found.script, found.wasm) == (b"new", b"wasm")
-    assert [path.name for path in (tmp_path / "cache").iterdir()] == [kept.name]
+    assert [path.name for path in cache_folder().iterdir()] == [kept.name]
 
 
 @pytest.mark.parametrize(("largest", "expected"), [(2**53, 2**53), (2**53 + 1, str(2**53 + 1))])

@@ -4,6 +4,7 @@ import asyncio
 import io
 import shutil
 import threading
+from concurrent.futures import wait
 
 import httpx
 import numpy as np
@@ -15,6 +16,7 @@ from starshl.client import AsyncClient, Client, ServiceProblem
 from starshl.data.features import Text
 from starshl.service import Service, create_app
 from starshl.service import inputs as raw
+from starshl.service.errors import BusyError
 
 from .conftest import InProcess
 from .drawn import BLUE, COLORS, encoded
@@ -196,9 +198,21 @@ def test_a_missing_library_is_a_problem_with_the_install_line(ask, monkeypatch):
 
 
 def test_too_many_pictures_at_once_are_told_to_come_back(ask, monkeypatch):
-    monkeypatch.setattr(raw, "_slots", threading.BoundedSemaphore(1))
-    raw._slots.acquire()
-    answer = _search(ask, BLUE)
+    go_on, waiting = threading.Event(), []
+    monkeypatch.setattr(Collection, "embed", lambda *_, **__: go_on.wait(60))
+    searcher = ask.app.state.service.searcher("pictures")
+
+    def send_one_after_the_other():
+        for _ in range(1000):
+            waiting.append(raw.picture_vector(searcher, BLUE))
+
+    try:
+        with pytest.raises(BusyError):
+            send_one_after_the_other()
+        answer = _search(ask, BLUE)
+    finally:
+        go_on.set()
+        wait(waiting)
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
 
 

@@ -8,7 +8,6 @@ from starshl import Collection
 from starshl.hashers.baselines import LSHash
 from starshl.labeling import Lesson
 from starshl.service.settings import READ, WRITE, Settings, Token, Tokens
-from starshl.service.workspace import Workspace
 
 from .asking import PAGE, change, current_codes, lesson, page, waited
 
@@ -16,13 +15,13 @@ from .asking import PAGE, change, current_codes, lesson, page, waited
 def test_a_preparation_that_was_canceled_begins_again_with_the_page_and_not_while_one_looks(ask, monkeypatch):
     begun, go_on = threading.Event(), threading.Event()
 
-    def wait_for_cancel(_, job):
+    def wait_for_cancel(self, collection, *, progress, **_):
         begun.set()
         assert go_on.wait(60)
-        job.check()
+        progress("preparing")
         raise AssertionError("It was not canceled.")
 
-    monkeypatch.setattr(Workspace, "_prepare_lesson", wait_for_cancel)
+    monkeypatch.setattr(Lesson, "__init__", wait_for_cancel)
     assert "<progress" in page(ask, "/explore/things/teach").text
     assert begun.wait(60)
     ask("POST", "/explore/things/teach/cancel", root="", json={})
@@ -79,14 +78,13 @@ def test_a_collection_is_exported_with_the_codes_that_follow_from_its_labels(ask
 def test_a_restore_does_not_wait_for_what_is_being_prepared(ask, monkeypatch):
     begun = threading.Event()
 
-    def prepare_for_ever(self, job):
-        with self.searcher.opened():
-            begun.set()
-            while True:
-                job.report("preparing")
-                time.sleep(0.01)
+    def prepare_for_ever(self, collection, *, progress, **_):
+        begun.set()
+        while True:
+            progress("preparing")
+            time.sleep(0.01)
 
-    monkeypatch.setattr(Workspace, "_prepare_lesson", prepare_for_ever)
+    monkeypatch.setattr(Lesson, "__init__", prepare_for_ever)
     assert ask("POST", "/collections/things/snapshots", json={"name": "now"}).status_code == 201
     page(ask, "/explore/things/teach")
     assert begun.wait(60)

@@ -6,10 +6,9 @@ import threading
 import pytest
 
 from starshl import Collection
-from starshl.collection import collection as collections
+from starshl.index import FlatIndex
 from starshl.service import Service
 from starshl.service.errors import ConflictError
-from starshl.service.explorer import explore, rendering
 
 from .asking import change, lesson, page
 
@@ -41,41 +40,45 @@ def vanishing(searcher, monkeypatch):
     return gone
 
 
-def test_an_item_that_is_removed_between_a_search_and_its_cards_is_left_out(ask, searcher, monkeypatch):
-    real, gone = explore._cards, []
+def removing_before_preview(searcher, monkeypatch, *, keep=()):
+    """Remove the first item whose picture is asked for, unless it is to be kept; return a list that has its id then."""
+    preview, gone = Collection.preview, []
 
-    def after_a_removal(collection, explored, hits):
-        if not gone:
-            gone.append(hits[0].id)
+    def after_a_removal(self, item):
+        if not gone and item not in keep:
+            gone.append(item)
             searcher.writer.remove(gone).result(60)
-        return real(collection, explored, hits)
+        return preview(self, item)
 
-    monkeypatch.setattr(explore, "_cards", after_a_removal)
+    monkeypatch.setattr(Collection, "preview", after_a_removal)
+    return gone
+
+
+def test_an_item_that_is_removed_between_a_search_and_its_cards_is_left_out(ask, searcher, monkeypatch):
+    gone = removing_before_preview(searcher, monkeypatch, keep=[3])
     numbers = shown(page(ask, "/explore/things?item=3&part=neighbors"))
     assert (gone[0] in numbers, len(numbers)) == (False, 10)  # the query and nine others
 
 
 @pytest.mark.parametrize(("hit", "status"), [("", 200), ("&hit=7", 404)])
 def test_an_item_that_is_removed_before_it_is_compared_is_left_out_or_named(ask, searcher, monkeypatch, hit, status):
-    real = explore._compare
+    get, gone = Collection.get, []
 
-    def after_a_removal(collection, explored, wanted):
-        searcher.writer.remove([wanted]).result(60)
-        return real(collection, explored, wanted)
+    def after_a_removal(self, ids):
+        if not gone and len(ids) == 1 and ids[0] != 3:
+            gone.append(int(ids[0]))
+            searcher.writer.remove(gone).result(60)
+        return get(self, ids)
 
-    monkeypatch.setattr(explore, "_compare", after_a_removal)
+    monkeypatch.setattr(Collection, "get", after_a_removal)
     assert page(ask, f"/explore/things?item=3{hit}").status_code == status
+    assert gone
 
 
 def test_a_query_that_is_removed_while_it_is_read_is_not_there(ask, searcher, monkeypatch):
-    real = rendering._picture
-
-    def after_a_removal(collection, name, item):
-        searcher.writer.remove([item]).result(60)
-        return real(collection, name, item)
-
-    monkeypatch.setattr(rendering, "_picture", after_a_removal)
+    gone = removing_before_preview(searcher, monkeypatch)
     assert page(ask, "/explore/things?item=3").status_code == 404
+    assert gone == [3]
 
 
 def test_first_items_items_to_browse_and_cards_of_the_map_leave_out_what_is_gone(ask, searcher, monkeypatch):
@@ -96,14 +99,15 @@ def test_a_lesson_whose_items_vanish_while_it_is_shown_is_prepared_again(ask, se
 
 
 def test_hits_that_vanish_are_explained_as_they_were_found(ask, searcher, rows, monkeypatch):
-    real, gone = collections.explained, []
+    search, gone = FlatIndex.search, []
 
-    def after_a_removal(state, store, X, items, found, metric):
-        gone.append(found[0][0].id)
+    def before_a_removal(self, *query, **options):
+        found = search(self, *query, **options)
+        gone.append(int(found.ids[0, 0]))
         searcher.writer.remove(gone).result(60)
-        return real(state, store, X, items, found, metric)
+        return found
 
-    monkeypatch.setattr(collections, "explained", after_a_removal)
+    monkeypatch.setattr(FlatIndex, "search", before_a_removal)
     body = {"vectors": rows[:1].tolist(), "k": 3, "explain": True}
     (found,) = ask("POST", f"{THINGS}/search", json=body).json()["results"]
     assert [hit["explanation"]["id"] for hit in found["hits"]] == [hit["id"] for hit in found["hits"]]
@@ -140,12 +144,11 @@ def test_the_last_page_has_no_next(ask):
 def test_of_two_snapshots_with_one_name_at_the_same_time_one_is_refused(folder, monkeypatch):
     service, both_begun, made = Service([folder]), threading.Barrier(2), []
     snapshots, searcher = service.snapshots("things"), service.searcher("things")
-    new_path = snapshots._new_path
+    run_exclusively = searcher.writer.run_exclusively
 
-    def begun(name):
-        path = new_path(name)
+    def wait_for_both(write):
         both_begun.wait(60)
-        return path
+        return run_exclusively(write)
 
     def make():
         try:
@@ -153,7 +156,7 @@ def test_of_two_snapshots_with_one_name_at_the_same_time_one_is_refused(folder, 
         except ConflictError as error:
             made.append(str(error))
 
-    monkeypatch.setattr(snapshots, "_new_path", begun)
+    monkeypatch.setattr(searcher.writer, "run_exclusively", wait_for_both)
     threads = [threading.Thread(target=make) for _ in range(2)]
     for thread in threads:
         thread.start()

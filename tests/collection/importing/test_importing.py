@@ -7,6 +7,8 @@ from PIL import Image
 from starshl import Collection
 from starshl.collection import import_pictures, import_texts, import_vectors
 from starshl.collection.importing import pictures
+from starshl.data.features import network
+from starshl.data.features.network import load_network
 from starshl.exceptions import MissingExtraError
 
 COLORS = {"red": (200, 40, 40), "blue": (40, 40, 200)}
@@ -123,10 +125,8 @@ def test_a_few_pictures_make_a_collection_too(tmp_path, n_items):
 
 
 def test_pictures_need_no_network_unless_one_is_asked_for(tmp_path, monkeypatch):
-    def missing():
-        raise MissingExtraError("The libraries of the network are not installed.")
-
-    monkeypatch.setattr(pictures, "NetworkFeatures", missing)
+    load_network.cache_clear()
+    monkeypatch.setattr(network, "PACKAGE", "no_such_package")
     write_pictures(tmp_path / "pictures", ["red", "blue"])
     assert import_pictures(tmp_path / "pictures", tmp_path / "collection").n_items == 2
     with pytest.raises(MissingExtraError):

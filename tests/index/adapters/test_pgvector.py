@@ -78,24 +78,33 @@ def test_hnsw_with_a_filter_returns_as_many_items_as_pass(graph_of_codes):
 
 
 @pytest.mark.parametrize("scans_on", [True, False])
-def test_hnsw_goes_on_where_a_filter_lets_few_pass(graph_of_codes, monkeypatch, scans_on):
-    index, codes = graph_of_codes
-    if scans_on and not index._scans_on:
-        pytest.skip("this pgvector has no iterative scan")
-    real = index._scan_graph
+def test_hnsw_goes_on_where_a_filter_lets_few_pass(graph_of_codes, postgres, scans_on):
+    import psycopg
 
-    def scan_nothing_but_the_graph(cursor, k):
-        real(cursor, k)
-        cursor.execute("SET LOCAL enable_seqscan = off")
-        cursor.execute("SET LOCAL enable_bitmapscan = off")
+    from starshl.index.adapters import PgvectorIndex
 
-    monkeypatch.setattr(index, "_scans_on", scans_on)
-    monkeypatch.setattr(index, "_scan_graph", scan_nothing_but_the_graph)
+    _, codes = graph_of_codes
+    nothing_but_the_graph = "-c enable_seqscan=off -c enable_bitmapscan=off"
+    uri = psycopg.conninfo.make_conninfo(postgres.get_uri(), options=nothing_but_the_graph)
+    with psycopg.connect(uri) as connection:
+        (version,) = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
+        if scans_on and tuple(map(int, version.split(".")[:2])) < (0, 8):
+            pytest.skip("this pgvector has no iterative scan")
+        _set_version(connection, version if scans_on else "0.7.4")
+    index = PgvectorIndex(uri, 64, table="with_filters", approximate=True)
+    with psycopg.connect(uri) as connection:
+        _set_version(connection, version)
     for where, n_passing in (({"label": 3}, 60), ({"rare": 7}, 3)):
         distances, ids = index.search(codes[:3], 50, where=where)
         assert ids.shape == (3, min(50, n_passing))
         assert (ids % 50 == (3 if n_passing == 60 else 7)).all()
         assert (np.diff(distances, axis=1) >= 0).all()
+    index.close()
+
+
+def _set_version(connection, version):
+    """Let PostgreSQL name this version of pgvector, by which an index tells what it can do."""
+    connection.execute("UPDATE pg_extension SET extversion = %s WHERE extname = 'vector'", [version])
 
 
 def test_hnsw_refuses_more_than_it_can_return(graph_of_codes):
@@ -207,21 +216,21 @@ def test_a_server_that_is_down_is_a_clear_error(tmp_path):
 
 
 def test_a_server_stopped_in_the_middle_of_a_batch_keeps_nothing_of_it(fresh_postgres, random_codes, monkeypatch):
-    pytest.importorskip("psycopg")
-    from starshl.index.adapters import pgvector_index
+    psycopg = pytest.importorskip("psycopg")
+    from starshl.index.adapters import PgvectorIndex
 
     server = fresh_postgres
-    index = pgvector_index.PgvectorIndex(server.get_uri(), 11)
+    index = PgvectorIndex(server.get_uri(), 11)
     index.add(random_codes[:100])
-    real = pgvector_index._bit_texts
+    write_row, written = psycopg.Copy.write_row, []
 
-    def stop_half_way(codes):
-        for number, text in enumerate(real(codes)):
-            if number == len(codes) // 2:
-                server.stop()
-            yield text
+    def stop_half_way(copy, row):
+        if len(written) == 100:
+            server.stop()
+        written.append(row)
+        write_row(copy, row)
 
-    monkeypatch.setattr(pgvector_index, "_bit_texts", stop_half_way)
+    monkeypatch.setattr(psycopg.Copy, "write_row", stop_half_way)
     with pytest.raises(AdapterError, match="Nothing of it was stored"):
         index.add(random_codes[slice(100, 300)], np.arange(100, 300))
     monkeypatch.undo()
