@@ -1,4 +1,4 @@
-"""Signs, bits and bytes: the one place where bit order, padding and the sign of zero are decided."""
+"""Codes as signs, bits and bytes, and codewords: bit order, padding and the sign of zero are decided here."""
 
 from __future__ import annotations
 
