@@ -129,16 +129,16 @@ def choose_informative(
     """Return up to n items to ask for next: unsure ones whose label tells much of others, the most useful one first."""
     free = (given < 0) & ~skipped
     uncertainty, way = _uncertainty(estimate)
-    chosen: list[Choice] = []
+    choices: list[Choice] = []
     # Once for all steps: each change of the number of threads takes longer than a step.
     with single_threaded_blas():
         covariance = _RemainingCovariance(graph, np.flatnonzero(given >= 0))
         for _ in range(min(n, int(free.sum()))):
             position = int(np.where(free, covariance.gains() * uncertainty, -1.0).argmax())
             free[position] = False
-            chosen.append(Choice(position, way))
+            choices.append(Choice(position, way))
             covariance.add(position)
-    return chosen
+    return choices
 
 
 def choose_at_random(given: np.ndarray, skipped: np.ndarray, taken: Sequence[int], n: int) -> list[Choice]:

@@ -60,14 +60,14 @@ class CodesTask:
 
 def _codebook(classes: Sequence[Label], current: BaseHasher) -> Codebook:
     """Return the codebook of the current hasher with words for new classes or, if that cannot be, a new one."""
-    kept = current.class_part.class_codebook
-    if kept is not None and current.class_rule is not None and not current.holds_clusters:
-        new = [label for label in classes if label not in kept.classes.tolist()]
-        same_type = isinstance(kept.classes.tolist()[0], str) == isinstance(classes[0], str)
-        if same_type and len(new) <= kept.n_reserved and kept.fit_digest is None:
+    known = current.class_part.class_codebook
+    if known is not None and current.class_rule is not None and not current.holds_clusters:
+        new = [label for label in classes if label not in known.classes.tolist()]
+        same_type = isinstance(known.classes.tolist()[0], str) == isinstance(classes[0], str)
+        if same_type and len(new) <= known.n_reserved and known.fit_digest is None:
             for label in new:
-                kept = kept.assign(label)
-            return kept
+                known = known.assign(label)
+            return known
     n_words = max(_FEWEST_WORDS, 1 << (2 * len(classes) - 1).bit_length())
     return Codebook.numbered(list(classes), n_reserved=n_words - len(classes))
 
@@ -98,36 +98,36 @@ def codes_worker(rows: np.ndarray) -> Worker[tuple[HybridHasher, np.ndarray]]:
 
 
 def _fitted(rows: np.ndarray, task: CodesTask) -> HybridHasher:
-    chosen = _sampled(task)
-    is_given = task.given[chosen] >= 0
-    trust = np.where(is_given, 1.0, np.maximum(2 * task.confidences[chosen] - 1, _LEAST_TRUST))
+    sample = _sample(task)
+    is_given = task.given[sample] >= 0
+    trust = np.where(is_given, 1.0, np.maximum(2 * task.confidences[sample] - 1, _LEAST_TRUST))
     n_digits = (len(task.codebook.words) - 1).bit_length()
     n_wanted = max(task.n_bits - n_digits, 1)
     # Columns that depend on others, as those of categories do, give no bits.
-    n_bits = n_digits + max(len(principal_directions(rows[chosen], n_wanted)[0]), 1)
+    n_bits = n_digits + max(len(principal_directions(rows[sample], n_wanted)[0]), 1)
     ridge = StarRidge(task.codebook.n_bits, codewords=task.codebook, random_state=0)
     hybrid = HybridHasher(n_bits, class_hasher=ridge, codewords=task.codebook, random_state=0)
-    hybrid.fit(rows[chosen], np.array(task.classes)[task.predicted[chosen]], sample_weight=trust)
+    hybrid.fit(rows[sample], np.array(task.classes)[task.predicted[sample]], sample_weight=trust)
     # Not all labels of the fit come from a person, and its record must say so.
     n_given = int(is_given.sum())
-    hybrid.fit_record_ = hybrid.fit_record_ | {"labels_given": n_given, "labels_predicted": len(chosen) - n_given}
+    hybrid.fit_record_ = hybrid.fit_record_ | {"labels_given": n_given, "labels_predicted": len(sample) - n_given}
     return hybrid
 
 
-def _sampled(task: CodesTask) -> np.ndarray:
+def _sample(task: CodesTask) -> np.ndarray:
     """Return the rows to fit: always the same ones but for classes that are rare among them."""
     n_items = len(task.given)
     order = np.random.RandomState(0).permutation(n_items)
-    chosen = np.zeros(n_items, dtype=bool)
-    chosen[order[:_MOST_ROWS]] = True
+    is_sampled = np.zeros(n_items, dtype=bool)
+    is_sampled[order[:_MOST_ROWS]] = True
     for number in range(len(task.classes)):
         members = task.predicted == number
-        n_missing = min(_FEWEST_PER_CLASS, int(members.sum())) - int((members & chosen).sum())
+        n_missing = min(_FEWEST_PER_CLASS, int(members.sum())) - int((members & is_sampled).sum())
         if n_missing > 0:
-            outside = members & ~chosen
+            outside = members & ~is_sampled
             ranked = np.lexsort((np.arange(n_items), -task.confidences, ~outside))
-            chosen[ranked[:n_missing]] = True
-    return np.flatnonzero(chosen)
+            is_sampled[ranked[:n_missing]] = True
+    return np.flatnonzero(is_sampled)
 
 
 def with_preparation_of(current: BaseHasher, hybrid: HybridHasher) -> BaseHasher:
