@@ -177,7 +177,7 @@ def test_hashers_that_cannot_tell_say_so_instead(tmp_path, folder, ridge, rows, 
     ("use", "error", "message"),
     [
         (lambda c, x: c.explain(np.repeat(x, 2, axis=0), [1]), ValueError, "X has 2 rows"),
-        (lambda c, x: c.explain(x, c.search(x)), TypeError, "hits holds a Found"),
+        (lambda c, x: c.explain(x, c.search(x)), TypeError, "hits holds a SearchResult"),
         (lambda c, x: c.explain(x, [777]), KeyError, "777 is not"),
         (lambda c, x: c.search(x, reject=5), ValueError, "reject is 5"),
         (lambda c, x: c.search(items=[1], reject=0.1), ValueError, "reject needs X"),

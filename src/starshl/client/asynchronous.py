@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from .._common.files import replacing_file
 from .._common.labels import Label
-from ..collection.answers import Found, Item
+from ..collection.answers import Item, SearchResult
 from .answers import CollectionInfo, ItemPage, Job, Prediction, Snapshot, Written
 from .calls import Call, PathLike, given, items_body, new_items, new_key, plain_ids, plain_labels, queries, search_body
 from .transport import Retries, checked_address, read_answer, unreachable
@@ -161,21 +161,26 @@ class AsyncCollection:
         texts: Sequence[str] | None = None,
         rows: Sequence[Any] | None = None,
         **options: Unpack[SearchKeywords],
-    ) -> list[Found]:
+    ) -> list[SearchResult]:
         """Return the nearest items of vectors, texts, rows of a table or stored items, as a collection finds them.
 
         Options are those of :meth:`starshl.Collection.search`.
         """
         body = search_body(X, k, items=items, texts=texts, rows=rows, **options)
-        return await self._client.send(Call("POST", self._path("search"), Found.all_in("results"), body))
+        return await self._client.send(Call("POST", self._path("search"), SearchResult.all_in("results"), body))
 
-    async def search_picture(self, picture: bytes | PathLike, k: int = 10, **options: Unpack[SearchKeywords]) -> Found:
+    async def search_picture(
+        self,
+        picture: bytes | PathLike,
+        k: int = 10,
+        **options: Unpack[SearchKeywords],
+    ) -> SearchResult:
         """Return the nearest items of a picture, given as a path or as the bytes of a picture file.
 
         Options are ``where``, ``labels``, ``radius``, ``rescore`` and ``explain``.
         """
         given_options = {"k": k, **options}
-        call = Call.of_picture(self._path("search/picture"), Found.all_in("results"), picture, given_options)
+        call = Call.of_picture(self._path("search/picture"), SearchResult.all_in("results"), picture, given_options)
         (found,) = await self._client.send(call)
         return found
 
@@ -208,25 +213,25 @@ class AsyncCollection:
         path = self._path(f"items/{int(item)}/preview")
         return await self._client.send(Call("GET", path, lambda answer: bytes(answer.content), as_json=False))
 
-    async def search_together(self, searches: Sequence[Mapping[str, Any]]) -> list[list[Found]]:
+    async def search_together(self, searches: Sequence[Mapping[str, Any]]) -> list[list[SearchResult]]:
         """Do several searches, each with its own options, in one request.
 
         Each is a dictionary with the arguments of :meth:`search`, such as ``{"items": [3], "k": 5}``.
         """
         bodies = [search_body(**each) for each in searches]
-        read = Found.all_in("results")
+        read = SearchResult.all_in("results")
         path, body = self._path("search/batch"), {"searches": bodies}
         return await self._client.send(Call("POST", path, lambda answer: [*map(read, answer["answers"])], body))
 
     async def recommend(
         self, like: Sequence[int], unlike: Sequence[int] = (), k: int = 10, **options: Unpack[SearchKeywords]
-    ) -> Found:
+    ) -> SearchResult:
         """Return items like some stored items and unlike others, by their kept vectors; these items are left out.
 
         Options are those of :meth:`search`, without ``radius``.
         """
         body = given({"k": k, **options}) | {"like": plain_ids(like), "unlike": plain_ids(unlike)}
-        (found,) = await self._client.send(Call("POST", self._path("recommend"), Found.all_in("results"), body))
+        (found,) = await self._client.send(Call("POST", self._path("recommend"), SearchResult.all_in("results"), body))
         return found
 
     async def encode(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from .._common.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from .answers import ClassOfCode, Explanation, Found, Hit, Item
+    from .answers import ClassOfCode, Explanation, Hit, Item, SearchResult
     from .collection import Collection
     from .importing.building import AdditionSummary, ImportSummary, Skipped
     from .importing.pictures import add_pictures, import_pictures
@@ -22,12 +22,12 @@ __all__ = [
     "Collection",
     "Explanation",
     "Filters",
-    "Found",
     "Hit",
     "ImportSummary",
     "Item",
     "Preview",
     "SearchOptions",
+    "SearchResult",
     "Skipped",
     "add_pictures",
     "add_texts",
@@ -41,7 +41,7 @@ __all__ = [
 __getattr__, __dir__ = on_first_use(
     __name__,
     {
-        "answers": ["ClassOfCode", "Explanation", "Found", "Hit", "Item"],
+        "answers": ["ClassOfCode", "Explanation", "SearchResult", "Hit", "Item"],
         "collection": ["Collection"],
         "importing.building": ["AdditionSummary", "ImportSummary", "Skipped"],
         "importing.pictures": ["add_pictures", "import_pictures"],

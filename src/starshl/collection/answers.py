@@ -129,7 +129,7 @@ class Hit(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Answer, Sequence[Hit]):
+class SearchResult(Answer, Sequence[Hit]):
     """The hits of one query, nearest first; ``total`` counts also those that a search by radius leaves out.
 
     ``novelty`` is how unlike the training rows the query is, from 0 to 1, if the search was to reject novel ones.
@@ -141,12 +141,12 @@ class Found(Answer, Sequence[Hit]):
 
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> Self:
-        return super(Found, cls).of({**answer, "hits": [Hit.of(hit) for hit in answer["hits"]]})
+        return super(SearchResult, cls).of({**answer, "hits": [Hit.of(hit) for hit in answer["hits"]]})
 
-    def without(self, ids: Collection[int], k: int) -> Found:
+    def without(self, ids: Collection[int], k: int) -> SearchResult:
         """Return the first k hits besides some items."""
         hits = [hit for hit in self.hits if hit.id not in ids][:k]
-        return Found(hits, len(hits), self.novelty)
+        return SearchResult(hits, len(hits), self.novelty)
 
     def __len__(self) -> int:
         return len(self.hits)

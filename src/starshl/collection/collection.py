@@ -25,7 +25,7 @@ from ..exceptions import UnknownIdError
 from ..hashers.base import BaseHasher
 from ..index.base import check_ids
 from ..index.metadata import metadata_texts
-from .answers import Explanation, Found, Hit, Item
+from .answers import Explanation, Hit, Item, SearchResult
 from .changes import Samples, declare, put_items, replace_model, set_item_labels
 from .duplicates import duplicates_of
 from .embedding import ItemKind, embedder_file, item_meta, load_embedder, unknown_texts_note
@@ -367,10 +367,10 @@ class Collection:
         *,
         items: ArrayLike | None = None,
         **options: Unpack[SearchKeywords],
-    ) -> list[Found]:
+    ) -> list[SearchResult]:
         """Return the k nearest items of each query, by distance and then by id.
 
-        Each :class:`starshl.collection.Found` is a sequence of hits.
+        Each :class:`starshl.collection.SearchResult` is a sequence of hits.
 
         Parameters
         ----------
@@ -390,7 +390,7 @@ class Collection:
         *,
         items: ArrayLike | None = None,
         **filters: Unpack[FilterKeywords],
-    ) -> list[Found]:
+    ) -> list[SearchResult]:
         """Return all items within ``radius`` of each query, by distance and then by id.
 
         Kept vectors are not used, so there are no options about them.
@@ -408,7 +408,7 @@ class Collection:
 
     def answer(
         self, options: SearchOptions, X: SamplesLike | None = None, *, items: ArrayLike | None = None
-    ) -> list[Found]:
+    ) -> list[SearchResult]:
         """Return what each query finds; :meth:`search` and :meth:`search_radius` make the options, too."""
         options.check_query(X)
         with self._session.reading() as (state, store):

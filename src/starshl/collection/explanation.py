@@ -16,7 +16,7 @@ from .._common.words import counted
 from ..codes.binary import BinaryCodes
 from ..hashers.base import BaseHasher
 from ..hashers.star.contributions import Contributions
-from .answers import ClassOfCode, Explanation, Found, Hit
+from .answers import ClassOfCode, Explanation, Hit, SearchResult
 from .items import Row, label_of
 from .options import METRICS
 from .search import exact_distances
@@ -28,8 +28,8 @@ _TOP = 3  # more would bury the reason
 
 
 def explained(
-    state: State, store: Store, X: SamplesLike | None, items: ArrayLike | None, found: list[Found], metric: str
-) -> list[Found]:
+    state: State, store: Store, X: SamplesLike | None, items: ArrayLike | None, found: list[SearchResult], metric: str
+) -> list[SearchResult]:
     """Add explanations to what queries found; stored items are explained by their kept vectors."""
     if X is None:
         if state.vectors is None:

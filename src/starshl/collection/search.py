@@ -15,7 +15,7 @@ from ..codes.binary import BinaryCodes
 from ..exceptions import InputError
 from ..hashers.base import BaseHasher
 from ..index.residual import VectorQueries, class_fields
-from .answers import Found, Hit
+from .answers import Hit, SearchResult
 from .filters import passing_items
 from .items import Row, label_of, metadata_of
 from .options import SearchOptions
@@ -83,7 +83,7 @@ class Queries:
         return cls(found.codes, scores, rescoring_of(options, state, vectors))
 
 
-def find_items(state: State, store: Store, queries: Queries, options: SearchOptions) -> list[Found]:
+def find_items(state: State, store: Store, queries: Queries, options: SearchOptions) -> list[SearchResult]:
     """Return what each query finds, rejected or not."""
     passing = passing_items(state, store, options.filters)
     neighbors: Iterable[tuple[np.ndarray, ...]]
@@ -101,7 +101,7 @@ def find_items(state: State, store: Store, queries: Queries, options: SearchOpti
 
 def found_of(
     neighbors: Iterable[tuple[np.ndarray, ...]], options: SearchOptions, read: Callable[[list[int]], Iterable[Row]]
-) -> list[Found]:
+) -> list[SearchResult]:
     """Return the first k neighbors of each query as hits, and how many there are.
 
     Neighbors are arrays of distances and ids, perhaps with distances of vectors. ``read`` returns the rows of ids;
@@ -114,18 +114,18 @@ def found_of(
         listed = zip(*columns, strict=True)
         return [_hit(rows[item], distance, *exact) for distance, item, *exact in listed if item in rows]
 
-    return [Found(hits(columns), total) for total, *columns in shown]
+    return [SearchResult(hits(columns), total) for total, *columns in shown]
 
 
 def _hit(row: Row, distance: float, rescored: float | None = None) -> Hit:
     return Hit(row.id, distance, rescored, label_of(row), metadata_of(row), row.reference, row.code_from)
 
 
-def rejecting(found: Iterable[Found], novelty: np.ndarray, share: float) -> list[Found]:
+def rejecting(found: Iterable[SearchResult], novelty: np.ndarray, share: float) -> list[SearchResult]:
     """Leave nothing of what novel queries found; of queries like the training rows, about this share is novel, too."""
     limit = 1.0 - share
     return [
-        replace(each, novelty=own) if own < limit else Found([], 0, own)
+        replace(each, novelty=own) if own < limit else SearchResult([], 0, own)
         for each, own in zip(found, novelty.tolist(), strict=True)
     ]
 

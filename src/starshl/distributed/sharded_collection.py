@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.validation import SamplesLike
-from ..collection.answers import Found
+from ..collection.answers import SearchResult
 from ..collection.collection import Collection
 from ..collection.filters import passing_items
 from ..collection.items import Row
@@ -87,7 +87,7 @@ class ShardedCollection:
         *,
         items: ArrayLike | None = None,
         **options: Unpack[SearchKeywords],
-    ) -> list[Found]:
+    ) -> list[SearchResult]:
         """Return the k nearest items of each query, by distance and then by id.
 
         The arguments are those of :meth:`starshl.Collection.search`, without ``by_scores`` and ``explain``.
@@ -101,7 +101,7 @@ class ShardedCollection:
         *,
         items: ArrayLike | None = None,
         **filters: Unpack[FilterKeywords],
-    ) -> list[Found]:
+    ) -> list[SearchResult]:
         """Return all items within ``radius`` of each query, by distance and then by id.
 
         The arguments are those of :meth:`starshl.Collection.search_radius`.
@@ -111,7 +111,7 @@ class ShardedCollection:
 
     def answer(
         self, options: SearchOptions, X: SamplesLike | None = None, *, items: ArrayLike | None = None
-    ) -> list[Found]:
+    ) -> list[SearchResult]:
         """Return what each query finds; :meth:`search` and :meth:`search_radius` make the options, too."""
         for name in ("by_scores", "explain"):
             if getattr(options, name):
@@ -128,13 +128,13 @@ class ShardedCollection:
             return found
         return rejecting(found, self._ask_one(self.folders[0], novelty_here, X), options.reject)
 
-    def _found(self, X: SamplesLike | None, items: ArrayLike | None, options: SearchOptions) -> list[Found]:
+    def _found(self, X: SamplesLike | None, items: ArrayLike | None, options: SearchOptions) -> list[SearchResult]:
         """Search for rows, which one worker encodes for all, or for items, whose codes their own collections have."""
         if items is None or X is not None:
             asked = self._ask_one(self.folders[0], encoded, X, items, options)
             return MergedSearch(self._ask, asked, options).found()
         ids = check_ids(items)
-        found: dict[int, Found] = {}
+        found: dict[int, SearchResult] = {}
         for folder, here in zip(self.folders, self._ask(held_here, ids), strict=True):
             if here.any():
                 asked = self._ask_one(folder, encoded, None, ids[here], options)
@@ -177,7 +177,7 @@ class MergedSearch(NamedTuple):
     asked: Encoded
     options: SearchOptions
 
-    def found(self) -> list[Found]:
+    def found(self) -> list[SearchResult]:
         """Return what each query finds, by distance and then by id."""
         rescoring = self.asked.queries.rescoring
         if self.options.radius is not None:

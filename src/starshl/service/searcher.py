@@ -19,7 +19,7 @@ import numpy as np
 
 from ..client.answers import CollectionInfo, Prediction, Written
 from ..codes.binary import BinaryCodes
-from ..collection.answers import Found, Item
+from ..collection.answers import Item, SearchResult
 from ..collection.collection import Collection
 from ..collection.filters import slow_filter_warning
 from ..collection.options import ALL_ITEMS, Filters, SearchOptions
@@ -88,7 +88,7 @@ class Searcher:
         self._lock = ReadersWriterLock()
         self._close_lock = threading.Lock()
         self._is_closed = False
-        self._searches: Batcher[tuple[bool, SearchOptions], _Query, list[Found]] = Batcher(
+        self._searches: Batcher[tuple[bool, SearchOptions], _Query, list[SearchResult]] = Batcher(
             self._search_group, largest_group=_ROWS_AT_ONCE
         )
         self._encodings: Batcher[str, np.ndarray, Encoded] = Batcher(self._encode_group, largest_group=_ROWS_AT_ONCE)
@@ -164,8 +164,8 @@ class Searcher:
         vectors: Rows | None = None,
         items: Sequence[int] | None = None,
         options: SearchOptions | None = None,
-    ) -> Future[list[Found]]:
-        """Search for vectors, or for stored items by id: one :class:`Found` per query."""
+    ) -> Future[list[SearchResult]]:
+        """Search for vectors, or for stored items by id: one :class:`SearchResult` per query."""
         options = SearchOptions() if options is None else options
         if (vectors is None) == (items is None):
             raise ValueError("Give either vectors or items: rows to search for, or ids of stored items.")
@@ -174,7 +174,7 @@ class Searcher:
 
     def recommend(
         self, like: Sequence[int], unlike: Sequence[int] = (), options: SearchOptions | None = None
-    ) -> Future[list[Found]]:
+    ) -> Future[list[SearchResult]]:
         """Search for what is like some stored items and unlike others, by their kept vectors; leave these items out."""
         options = SearchOptions() if options is None else options
         known = {*like, *unlike}
@@ -299,7 +299,7 @@ class Searcher:
         with self.opened() as collection:
             self._hasher = collection.hasher
 
-    def _search_group(self, key: tuple[bool, SearchOptions], queries: list[_Query]) -> list[list[Found]]:
+    def _search_group(self, key: tuple[bool, SearchOptions], queries: list[_Query]) -> list[list[SearchResult]]:
         """Search for all queries of a group in one call."""
         started = time.perf_counter()
         of_items, options = key

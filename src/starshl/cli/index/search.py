@@ -17,7 +17,7 @@ from ..options import AsJson, Decimal, Jobs, Progress, Vectors
 from .common import Folder, QueryOptions, busy, open_collection, parsed_labels
 
 if TYPE_CHECKING:
-    from ...collection.answers import Found, Hit
+    from ...collection.answers import Hit, SearchResult
 
 Queries = Annotated[
     Path | None,
@@ -172,7 +172,7 @@ def _as_json(hit: Hit) -> dict[str, Any]:
     return {name: value for name, value in asdict(hit).items() if name != "explanation" or value is not None}
 
 
-def _print_lines(answers: list[Found], if_empty: str) -> None:
+def _print_lines(answers: list[SearchResult], if_empty: str) -> None:
     exact = any(hit.rescored is not None for found in answers for hit in found)
     if any(answers):
         exact_title = f" {'exact':>9}" if exact else ""

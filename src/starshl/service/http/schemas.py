@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, Strict
 
 from ...client.answers import CollectionInfo, Job, Snapshot
 from ...codes.binary import BinaryCodes
-from ...collection.answers import Found
+from ...collection.answers import SearchResult
 from ...collection.options import Filters, Metric, SearchKeywords, SearchOptions
 from ..writes import NewItems
 
@@ -328,7 +328,7 @@ class Count:
 class SearchAnswer:
     """One result per query; ``notes`` say how to ask more efficiently."""
 
-    results: list[Found]
+    results: list[SearchResult]
     notes: list[str] = field(default_factory=list)
 
 
