@@ -63,7 +63,7 @@ def test_a_disk_that_fails_or_is_full_stores_nothing_and_says_so(kept, rows, mon
     with Collection(kept) as collection:
         before, size = collection.rows(), vector_file(kept).stat().st_size
         monkeypatch.setattr(os, "pwrite", fail)
-        with pytest.raises(CollectionError, match=r"No space left on device.*Free some space.*Nothing of this change"):
+        with pytest.raises(CollectionError, match="No space left"):
             collection.add(rows)
         monkeypatch.undo()
         assert collection.rows() == before
@@ -109,7 +109,7 @@ def test_a_damaged_vector_is_refused_whenever_it_would_be_read(kept, rows, kind)
             lambda: collection.replace_hasher(LSHash(24, random_state=1).fit(rows)),
             lambda: (collection.remove([3]), collection.compact()),
         ):
-            with pytest.raises(CollectionFormatError, match=r"vector of item 7 does not match its checksum"):
+            with pytest.raises(CollectionFormatError, match="item 7"):
                 read()
         assert len(collection.search(rows[:1], k=10, rescore=False)[0]) == 10
         assert (collection.vectors([8]) == collection.vectors([8])).all()
@@ -132,7 +132,7 @@ def test_a_cut_or_missing_file_of_vectors_is_refused_at_once(kept):
     for length in (0, 1, len(content) - 1):
         path.write_bytes(content[:length])
         for read_only in (True, False):
-            with pytest.raises(CollectionFormatError, match=f"has {length} bytes, and its vectors need {len(content)}"):
+            with pytest.raises(CollectionFormatError, match=f"has {length} bytes.*{len(content)}"):
                 Collection(kept, read_only=read_only)
     path.unlink()
     for read_only in (True, False):

@@ -6,6 +6,7 @@ import pytest
 from starshl import Collection, HybridHasher, StarRidge, StarSHL
 from starshl.collection import ClassOfCode
 from starshl.data.features import Scale
+from starshl.exceptions import MissingCapabilityError
 from starshl.hashers import PreparedHasher
 
 
@@ -164,8 +165,9 @@ def test_hashers_that_cannot_tell_say_so_instead(tmp_path, folder, ridge, rows, 
     with Collection(folder) as plain:
         assert plain.explain(query, [1])[0].novelty is None
         for ask in (lambda: plain.novelty(query), lambda: plain.search(query, reject=0.1)):
-            with pytest.raises(ValueError, match=r"This LSHash cannot tell .* StarRidge, StarSHL and HybridHasher can"):
+            with pytest.raises(MissingCapabilityError) as refused:
                 ask()
+            assert (refused.value.fields["method"], refused.value.fields["capability"]) == ("LSHash", "novelty")
     with Collection.create(tmp_path / "small", ridge.compress(30)) as small:
         small.add(rows)
         assert small.explain(query, [1])[0].novelty is None

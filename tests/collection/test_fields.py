@@ -194,7 +194,7 @@ def test_metadata_of_another_type_than_declared_change_nothing(tmp_path, hasher,
         ({"year": "2000"}, "'year' with '2000'"),
         ({"topic": {"in": ["a", 3]}}, "'topic' with 3"),
         ({"price": {"<": 2**53 + 1}}, "as floats"),
-        ({"yaer": 3}, "'yaer', but no item has .* Did you mean 'year'"),
+        ({"yaer": 3}, "Did you mean 'year'"),
     ],
 )
 def test_filters_that_no_declared_field_can_meet_are_refused(declared, rows, where, message):

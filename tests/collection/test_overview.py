@@ -43,7 +43,7 @@ def test_values_of_a_declared_field_are_counted_without_items_that_lack_it(shop)
 
 
 def test_counting_a_field_that_is_not_declared_is_refused(shop):
-    with pytest.raises(ValueError, match=r"'size' is not.*new, price, shop"):
+    with pytest.raises(ValueError, match="'size' is not"):
         shop.value_counts("size")
 
 

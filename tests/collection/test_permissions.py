@@ -69,7 +69,7 @@ def test_a_reader_without_locks_notices_what_was_written_in_between(folder, rows
 def test_a_reader_without_locks_refuses_what_is_written_meanwhile(folder, rows, no_lock_files):
     with Collection(folder, read_only=True) as reader:
         before = reader._session._state
-        with pytest.raises(ChangedWhileRead, match=r"while it was being read.*Try again"):
+        with pytest.raises(ChangedWhileRead, match="Try again"):
             read_while_written(folder, reader, rows)
         assert reader._session._state is before
         assert_reads_the_present(folder, reader, rows)

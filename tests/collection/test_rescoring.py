@@ -96,10 +96,10 @@ def test_a_stored_item_finds_itself_first(classes):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"oversample": 5}, r"oversample is 5.*keeps no vectors"),
-        ({"metric": "cosine"}, r"metric is 'cosine'.*keeps no vectors"),
-        ({"class_first": 0}, r"class_first is 0.*keeps no vectors"),
-        ({"rescore": True}, r"keeps no vectors.*Collection\.create"),
+        ({"oversample": 5}, r"oversample is 5"),
+        ({"metric": "cosine"}, r"metric is 'cosine'"),
+        ({"class_first": 0}, r"class_first is 0"),
+        ({"rescore": True}, r"keeps no vectors"),
     ],
 )
 def test_without_vectors_nothing_about_rescoring_is_ignored(folder, rows, options, message):

@@ -65,7 +65,7 @@ def test_filters_choose_by_metadata(folder, rows, where, expected):
 @pytest.mark.parametrize(
     ("where", "message"),
     [
-        ({"lable": 1}, r"'lable'.*Did you mean 'label'.*label, name, price"),
+        ({"lable": 1}, "Did you mean 'label'"),
         ({"label": 1, "x') OR 1=1 --": 1}, "There are: label, name, price"),
         ({"missing": {"!=": 1}}, "'missing', but no item"),
     ],

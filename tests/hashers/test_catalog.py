@@ -60,5 +60,5 @@ def test_a_graph_file_is_no_hasher_and_load_says_so(tmp_path):
 
 
 def test_a_misspelled_method_is_answered_by_the_nearest_names():
-    with pytest.raises(ValueError, match=r"There is no method 'hybridhasher'; .* Did you mean HybridHasher"):
+    with pytest.raises(ValueError, match="Did you mean HybridHasher"):
         get_class("hybridhasher")

@@ -117,7 +117,7 @@ def test_bad_triplets_are_refused(triplets, message):
     [
         (None, {}, "LSHash requires y"),
         ([0, -1, 1], {}, "1 of 3 rows unlabeled"),
-        ([-1, -1, -1], {"partial": True}, "3 of 3 rows unlabeled.*some labeled rows"),
+        ([-1, -1, -1], {"partial": True}, "3 of 3 rows unlabeled"),
         ([0, -1, 0], {"partial": True, "n_classes": 2}, "1 class and leaves 1"),
     ],
 )

@@ -31,7 +31,7 @@ def test_cut_connection_is_resumed_where_it_broke(web, tmp_path):
 
 def test_download_of_an_earlier_process_is_resumed(web, tmp_path):
     page = web.put("file", CONTENT, "cut", always=True)
-    with pytest.raises(DownloadError, match=r"connection ended after .* tried 4 times.*what has arrived is kept"):
+    with pytest.raises(DownloadError, match=r"tried 4 times.*is kept"):
         download(web.url("file"), tmp_path / "file")
     arrived = (tmp_path / "file.part").stat().st_size
     page.faults.clear()

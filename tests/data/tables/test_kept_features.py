@@ -31,7 +31,7 @@ def test_numbers_are_whole_where_the_column_is(kind):
 
 def test_names_that_are_no_features_are_refused():
     table = Table(np.zeros((2, 3)), feature_names=NAMES)
-    with pytest.raises(ValueError, match=r"'name' is no column.*age, size, city"):
+    with pytest.raises(ValueError, match="'name' is no column"):
         with_kept_features(table, ["age", "name"])
     with pytest.raises(ValueError, match="Its features have no names"):
         with_kept_features(Table(np.zeros((2, 3))), ["age"])

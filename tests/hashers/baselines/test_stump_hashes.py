@@ -164,7 +164,7 @@ def test_one_kind_of_pairs_is_refused(hasher_class, digits):
 @pytest.mark.parametrize("hasher_class", HASHERS)
 def test_too_many_bits_name_the_largest_number(hasher_class):
     X = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0], [0.0, 1.0]])
-    with pytest.raises(ValueError, match=r"n_bits is 3; .* Use at most 2 bits"):
+    with pytest.raises(ValueError, match="at most 2 bits"):
         hasher_class(3).fit(X, [0, 0, 1, 1])
 
 

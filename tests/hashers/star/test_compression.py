@@ -334,7 +334,7 @@ def test_more_support_rows_than_there_are_name_their_number(full, small):
 def test_a_hasher_without_support_is_refused():
     with pytest.warns(UserWarning, match="one class"):
         hasher = StarSHL(4, random_state=0).fit(np.eye(5), np.zeros(5, dtype=int))
-    with pytest.raises(ValueError, match=r"0 support row.*Use it as it is"):
+    with pytest.raises(ValueError, match="0 support row"):
         hasher.compress()
 
 

@@ -353,7 +353,7 @@ def test_active_rows_whose_matrix_does_not_fit_into_memory_are_refused(monkeypat
 
 
 def test_stored_kernels_that_do_not_fit_into_memory_are_refused():
-    with pytest.raises(MemoryError, match=r"stores 1 kernel matrices of .* max_memory leaves"):
+    with pytest.raises(MemoryError, match="max_memory"):
         StarSHL(4, kernels=[lambda a, b: float(a @ b)], max_memory=1e-5).fit(X3, Y3)
 
 
