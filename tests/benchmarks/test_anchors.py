@@ -54,7 +54,7 @@ def test_color_pictures_in_another_order_are_refused(part, sheets, tmp_path):
     _, colors = sheets
     gray = np.stack([np.asarray(Image.fromarray(row[None]).convert("L"))[0] for row in colors])
     np.savez(tmp_path / "colors.npz", X=colors[::-1].reshape(12, 3072))
-    with pytest.raises(SystemExit, match=r"12 pictures .* are not the gray ones"):
+    with pytest.raises(SystemExit, match="not the gray ones"):
         part("network").read_pictures(tmp_path / "colors.npz", gray)
 
 

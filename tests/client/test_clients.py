@@ -169,7 +169,7 @@ def test_files_go_to_and_fro_asynchronously(app, rows, tmp_path):
 
 
 def test_what_the_service_notes_is_a_warning_where_it_was_asked(things, rows):
-    with pytest.warns(UserWarning, match=r"because 'n' is not declared\. .* declare_fields of the client") as caught:
+    with pytest.warns(UserWarning, match=r"'n' is not declared.*declare_fields") as caught:
         things.search(rows[:1], where={"n": 3})
     assert __file__ in {warning.filename for warning in caught}
     with pytest.warns(UserWarning, match="'n' is not declared"):
@@ -218,7 +218,7 @@ def test_an_address_without_its_beginning_is_refused(kind):
 def test_after_the_last_attempt_the_error_arrives(app, rows):
     transport = Lossy(app, *["before"] * 10)
     with Client("http://localhost", transport=Blocking(transport), retries=QUICK) as client:
-        with pytest.raises(ServiceUnreachable, match=r"http://localhost.* cannot be reached \(lost\)\. Check"):
+        with pytest.raises(ServiceUnreachable, match=r"localhost.* cannot be reached \(lost\)"):
             client.collection("things").add(rows[:1])
         assert len(transport.sent) == 4
         transport.faults = ["503"] * 10

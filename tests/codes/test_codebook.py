@@ -105,8 +105,8 @@ def test_class_that_has_a_word_is_refused(animals):
         animals.assign("dog")
 
 
-def test_unknown_label_is_told_how_to_get_a_word(animals):
-    with pytest.raises(ValueError, match=r"'cow' has no word.*codebook\.assign\('cow'\)"):
+def test_unknown_label_is_refused(animals):
+    with pytest.raises(ValueError, match="'cow' has no word"):
         animals.word_of(["cat", "cow"])
 
 

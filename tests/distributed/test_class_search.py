@@ -7,6 +7,7 @@ pytest.importorskip("distributed", reason="the extra dask is not installed")
 
 from starshl import Collection, HybridHasher
 from starshl.distributed import ShardedCollection, sharded_collection
+from starshl.exceptions import UnknownIdError
 from starshl.hashers.baselines import LSHash
 
 from .inline_engine import InlineEngine
@@ -148,8 +149,9 @@ def test_what_cannot_be_merged_is_refused(inline, tmp_path, digits):
         bare.search(X, items=[1])
     with pytest.raises(ValueError, match="Give either X or items"):
         bare.search()
-    with pytest.raises(KeyError, match="1 is not in any of the collections"):
+    with pytest.raises(UnknownIdError, match="in any") as unknown:
         bare.search(items=[1])
+    assert unknown.value.id == 1
     with pytest.raises(ValueError, match="reject needs X"):
         bare.search(items=[1], reject=0.1)
     with pytest.raises(ValueError, match="radius"):

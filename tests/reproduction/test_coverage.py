@@ -112,7 +112,7 @@ def test_a_folder_of_damaged_records_only_is_refused_by_name(tmp_path):
     folder = RecordFolder(tmp_path / "records")
     (folder.path / "paper-usps").mkdir()
     (folder.path / "paper-usps" / "lsh.run").write_bytes(b"no record")
-    with pytest.raises(ValueError, match=r"no readable run; damaged: paper-usps/lsh\.run"):
+    with pytest.raises(ValueError, match=r"paper-usps/lsh\.run"):
         write_report(folder.path, tmp_path / "report")
 
 

@@ -46,7 +46,7 @@ def test_labels_that_leave_no_row_unlabeled_are_refused(rows):
 
 @pytest.mark.parametrize("y", [[-1, 1] * 9, [0.5, 1.5] * 9, ["a", "b"] * 9])
 def test_labels_that_are_not_class_numbers_are_refused(y):
-    with pytest.raises(ValueError, match=r"y holds .* whole numbers from 0, .* Number the classes: np\.unique"):
+    with pytest.raises(ValueError, match="whole numbers from 0"):
         draw_labels(np.array(y), 2, np.random.default_rng(0))
 
 

@@ -108,7 +108,7 @@ def test_method_that_fails_is_recorded_with_its_reason(data, tmp_path):
     assert record.arrays == {}
     assert record.key.settings["center"] == "True"
     assert record.seconds["fit"] >= 0
-    with pytest.raises(ValueError, match=r"the matrix is singular.*nothing to score"):
+    with pytest.raises(ValueError, match="nothing to score"):
         score(record)
     folder = RecordFolder(tmp_path / "runs")
     folder.save(record)

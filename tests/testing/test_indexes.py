@@ -106,7 +106,7 @@ def test_check_index_notices_a_capability_that_does_not_exist():
 def test_what_an_index_does_not_declare_raises_one_clear_error():
     plain = type("Plain", (FlatIndex,), {"supports": frozenset()})(8)
     assert issubclass(type(plain), HammingIndex)
-    with pytest.raises(UnsupportedOperationError, match=r"Plain does not support 'remove' .* nothing beyond adding"):
+    with pytest.raises(UnsupportedOperationError, match="'remove'"):
         plain.remove([1])
     assert all(index.supports <= set(CAPABILITIES) for index in INDEXES)
 
