@@ -140,10 +140,10 @@ class Declaring(Broken):
 
 def test_a_hasher_is_told_what_it_declares_and_lacks_and_what_it_has_and_hides():
     check = dict(hasher_checks(Declaring))["declared_capabilities_are_there_and_no_others"]
-    with pytest.raises(AssertionError, match="supports names 'predict', and there is no such method"):
+    with pytest.raises(AssertionError, match="supports names 'predict'"):
         check()
     Declaring.predict = lambda self, X: np.zeros(len(X))
-    with pytest.raises(AssertionError, match="there is a method novelty, which supports does not name"):
+    with pytest.raises(AssertionError, match="a method novelty"):
         check()
 
 
