@@ -5,6 +5,7 @@ import pytest
 
 from starshl import BinaryCodes, make_index
 from starshl.exceptions import IndexFormatError
+from starshl.hashers.baselines import LSHash
 from starshl.index import HybridIndex, load_index
 from starshl.index.files import write_index_file
 from starshl.testing import check_index
@@ -161,9 +162,11 @@ def test_file_with_an_impossible_rule_is_refused(rule, stored, tmp_path):
 
 def test_make_index_asks_a_hasher_that_has_an_index_of_its_own():
     class Hasher:
+        space_id_ = None
+
         def make_index(self, codes, ids=None, *, n_jobs=None):
             return HybridIndex.from_codes(codes, ids, n_jobs=n_jobs, class_bits=2, class_weight=7)
 
     codes = random_codes(5, 8, 0)
     assert make_index(codes, hasher=Hasher()).class_weight == 7
-    assert not isinstance(make_index(codes, hasher=object()), HybridIndex)
+    assert not isinstance(make_index(codes, hasher=LSHash(8).fit(np.eye(8))), HybridIndex)
