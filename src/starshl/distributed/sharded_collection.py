@@ -255,7 +255,7 @@ class Part(NamedTuple):
 def encoded(collection: Collection, X: SamplesLike | None, items: ArrayLike | None, options: SearchOptions) -> Encoded:
     """Encode rows, or take the codes of items stored here, with vectors and scores if they are to be rescored."""
     with collection._session.reading() as (state, store):
-        return Encoded(Queries.of(state, store, X, items, options), rule_of(state.index))
+        return Encoded(Queries.of(state, store, X, items, options), state.index.class_rule)
 
 
 def held_here(collection: Collection, ids: np.ndarray) -> np.ndarray:
@@ -336,7 +336,7 @@ def merged(rule: ClassRule | None, parts: Sequence[Candidates], n_queries: int) 
 
 def candidates_near(index: MemoryIndex, codes: Any, k: int, among: np.ndarray | None) -> Candidates:
     """Return all items that can be among the k nearest of a larger index, whose ids are the positions."""
-    if rule_of(index) is not None:
+    if index.class_rule is not None:
         return index.candidates(codes, k, among)
     distances, ids = index.search(codes, k, among=among)
     queries = np.repeat(np.arange(len(codes)), ids.shape[1])
@@ -348,7 +348,7 @@ def candidates_within(index: MemoryIndex, codes: Any, radius: Any, among: np.nda
 
     The latter may be beyond the radius.
     """
-    rule = rule_of(index)
+    rule = index.class_rule
     if rule is None:
         starts, distances, ids = index.search_radius(codes, radius, among=among)
         queries = np.repeat(np.arange(len(codes)), np.diff(starts))
@@ -359,9 +359,3 @@ def candidates_within(index: MemoryIndex, codes: Any, radius: Any, among: np.nda
     first = index.candidates(codes, 1, among)
     beyond = (first.differs == 0) & (first.distances > radius)
     return Candidates(*(np.concatenate([one, other[beyond]]) for one, other in zip(inside, first, strict=True)))
-
-
-def rule_of(index: MemoryIndex) -> ClassRule | None:
-    """Return what another class costs in an index, None if classes do not count."""
-    rule: ClassRule | None = getattr(index._items, "rule", None)
-    return rule

@@ -232,6 +232,10 @@ class HybridIndex(MemoryIndex):
         index._items = replace(index._items, plain=plain)
         return index
 
+    @property
+    def class_rule(self) -> HammingRule:
+        return self._items.rule
+
     def candidates(self, codes: BinaryCodes, k: int, among: np.ndarray | None) -> Candidates:
         self._check_space(self._check_codes(codes))
         items = self._items

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from threading import Lock
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,9 @@ from ..exceptions import UnknownIdError
 from .base import HammingIndex, Neighbors, RadiusNeighbors, existing_id, next_ids
 from .files import write_index_file
 from .items import Candidates, Hits, IndexItems, RunItems
+
+if TYPE_CHECKING:
+    from .hybrid import ClassRule
 
 
 class MemoryIndex(HammingIndex):
@@ -92,6 +95,11 @@ class MemoryIndex(HammingIndex):
     def mask(self, ids: np.ndarray) -> np.ndarray:
         """Return one boolean per item, in the order of ``ids``: whether it has one of these ids, given as int64."""
         return self._items.mask(ids)
+
+    @property
+    def class_rule(self) -> ClassRule | None:
+        """What another class costs, None if classes do not count."""
+        return None
 
     def candidates(self, codes: Any, k: int, among: np.ndarray | None) -> Candidates:
         """Return what can be among the k nearest of a larger index by ids; for indexes in which classes count."""

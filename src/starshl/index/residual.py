@@ -400,6 +400,10 @@ class ResidualIndex(MemoryIndex):
         starts, positions, distances = items.within_of(queries, radius, mask, self.n_jobs)
         return RadiusNeighbors(starts, distances, items.ids_at(positions))
 
+    @property
+    def class_rule(self) -> FloatRule:
+        return self._items.rule
+
     def candidates(self, codes: BinaryCodes | VectorQueries, k: int, among: np.ndarray | None) -> Candidates:
         items, queries = self._items, self._queries(codes)
         return items.by_id(items.candidates_near(queries, k, passing_items(items, among, 1)[0], self.n_jobs))
