@@ -25,7 +25,7 @@ from ..hashers.base import BaseHasher, all_or_nothing
 from ..hashers.catalog import get_class
 from ..hashers.facts import Facts
 from ..learning.kernels.graph_gaussian import GraphGaussian
-from .runner import Classifier
+from .runner import Classifier, TrainingRows
 
 ROLES = ("*SHL", "squared loss", "supervised", "unsupervised", "partly labeled", "yardstick")
 _SVC_COST = 10.0
@@ -217,7 +217,7 @@ class ComparedMethod:
         A class method that makes the hasher instead of the class itself.
     make : callable of the seed
         Makes a classifier; only without ``method``.
-    fit_on : str
+    fit_on : {"train", "labeled", "train+query"}
         See :func:`starshl.reproduction.run`.
     even_bits : bool
         The method only has even lengths; at an odd length its last bit is dropped.
@@ -236,7 +236,7 @@ class ComparedMethod:
     params: dict[str, Any] = field(default_factory=dict)
     preset: str = ""
     make: Callable[[int], Classifier] | None = None
-    fit_on: str = "train"
+    fit_on: TrainingRows = "train"
     even_bits: bool = False
     note: str = ""
     effort: tuple[float, float, float] = (0.7, 0.7, 0.002)
@@ -335,7 +335,6 @@ _METHODS = (
         "float",
         "float search",
         "yardstick",
-        fit_on="none",
         note="Euclidean search of the rows themselves.",
         effort=(0.4, 0.4, 0.0),
     ),

@@ -11,14 +11,16 @@ import json
 import re
 from dataclasses import dataclass, replace
 from importlib.resources import files
+from typing import Literal, TypeAlias, get_args
 
 from .._common.validation import check_choice, check_integer
 from ..data.datasets.store import Dataset
 from ..exceptions import ChecksumError
 from .records import check_file_stem
-from .splits import Rows, Split, draw_rows
+from .splits import Rows, Scaling, Split, draw_rows
 
-TASKS = ("retrieval", "transductive", "labels", "unsupervised")
+#: What a protocol measures.
+Task: TypeAlias = Literal["retrieval", "transductive", "labels", "unsupervised"]
 # The paper prints no table of code lengths; these are our reading of the ticks of its plots.
 _RETRIEVAL_BITS = tuple(range(5, 50, 5))
 _TRANSDUCTIVE_BITS = tuple(range(4, 16))
@@ -43,7 +45,7 @@ class Protocol:
     rows : Rows
         How many rows train, query and carry labels, and how they are drawn.
     n_runs : int
-    scaling : str
+    scaling : {"raw", "max", "range", "standard", "unit"}
         See :func:`starshl.reproduction.split_data`.
     bits : tuple of int
         Code lengths at which methods are compared.
@@ -55,17 +57,17 @@ class Protocol:
 
     name: str
     dataset: str
-    task: str
+    task: Task
     rows: Rows
     n_runs: int = 5
-    scaling: str = "max"
+    scaling: Scaling = "max"
     bits: tuple[int, ...] = (16, 32, 64)
     about: str = ""
     digests: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_file_stem(self.name, "A protocol")
-        check_choice(self.task, "task", TASKS)
+        check_choice(self.task, "task", get_args(Task))
         check_integer(self.n_runs, "n_runs", low=1)
 
     def split(self, dataset: Dataset, run: int) -> Split:

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, get_args
 
 import numpy as np
 from numba.core.event import install_timer
@@ -49,7 +49,8 @@ from .splits import Split, SplitData
 # Called with the name of a stage, measures the block.
 Stage: TypeAlias = Callable[[str], AbstractContextManager[None]]
 Made = TypeVar("Made")
-TRAINING_ROWS = ("train", "labeled", "train+query")
+#: The rows of a fit; :func:`run` says what the words mean.
+TrainingRows: TypeAlias = Literal["train", "labeled", "train+query"]
 _QUERIES_PER_TILE = 256
 _PARAMETERS_IN_KEY = ("n_bits", "random_state")
 
@@ -68,7 +69,7 @@ def run(
     method: str,
     n_bits: int,
     *,
-    fit_on: str = "train",
+    fit_on: TrainingRows = "train",
     seed: int | None = None,
 ) -> Record:
     """Fit a hasher, encode database and queries, and return the record.
@@ -97,7 +98,7 @@ def run(
     >>> record.status, record.codes("query")
     ('ok', BinaryCodes(497 codes of 16 bits))
     """
-    check_choice(fit_on, "fit_on", TRAINING_ROWS)
+    check_choice(fit_on, "fit_on", get_args(TrainingRows))
     n_bits = check_integer(n_bits, "n_bits", low=1)
     seed = data.split.seed(method) if seed is None else check_integer(seed, "seed", low=0)
     made = _made(lambda: make_hasher(n_bits, seed))
@@ -130,11 +131,11 @@ def run_classifier(
     data: SplitData,
     method: str,
     *,
-    fit_on: str = "labeled",
+    fit_on: TrainingRows = "labeled",
     seed: int | None = None,
 ) -> Record:
     """Fit a classifier, made by ``make_classifier(seed)``, predict the queries and return the record."""
-    check_choice(fit_on, "fit_on", TRAINING_ROWS)
+    check_choice(fit_on, "fit_on", get_args(TrainingRows))
     seed = data.split.seed(method) if seed is None else check_integer(seed, "seed", low=0)
     classifier = _made(lambda: make_classifier(seed))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -11,7 +12,8 @@ from .._common.files import array_digest
 from .._common.validation import check_choice, check_integer
 from ..data.datasets.store import Dataset
 
-SCALINGS = ("raw", "max", "range", "standard", "unit")
+#: How features are scaled; :func:`split_data` says what the words mean.
+Scaling: TypeAlias = Literal["raw", "max", "range", "standard", "unit"]
 _MAX_REDRAWS = 1000
 
 
@@ -41,7 +43,7 @@ class Rows:
     n_train: int | None = None
     n_query: int | None = None
     n_labels: int | None = None
-    database: str = "train"
+    database: Literal["train", "rest"] = "train"
     per_class: bool = False
     every_class: bool = False
     official: bool = False
@@ -194,7 +196,7 @@ class SplitData:
     """
 
     split: Split
-    scaling: str
+    scaling: Scaling
     X_train: np.ndarray
     y_train: np.ndarray
     X_database: np.ndarray
@@ -209,7 +211,7 @@ class SplitData:
         return np.where(known, self.y_database, -1) if known.any() else None
 
 
-def split_data(dataset: Dataset, split: Split, *, scaling: str = "max", dtype: type = np.float32) -> SplitData:
+def split_data(dataset: Dataset, split: Split, *, scaling: Scaling = "max", dtype: type = np.float32) -> SplitData:
     """Split a data set into its parts and scale the features.
 
     Parameters
@@ -222,7 +224,7 @@ def split_data(dataset: Dataset, split: Split, *, scaling: str = "max", dtype: t
         training rows alone (a constant feature becomes 0); "unit" gives every row length 1.
     dtype : float32 or float64, default=float32
     """
-    check_choice(scaling, "scaling", SCALINGS)
+    check_choice(scaling, "scaling", get_args(Scaling))
     shift, scale = _shift_and_scale(dataset, split, scaling, dtype)
 
     def scaled(rows: np.ndarray) -> np.ndarray:
@@ -250,7 +252,7 @@ def split_data(dataset: Dataset, split: Split, *, scaling: str = "max", dtype: t
     )
 
 
-def _shift_and_scale(dataset: Dataset, split: Split, scaling: str, dtype: type) -> tuple[np.ndarray, np.ndarray]:
+def _shift_and_scale(dataset: Dataset, split: Split, scaling: Scaling, dtype: type) -> tuple[np.ndarray, np.ndarray]:
     if scaling == "max":
         largest = max(float(dataset.X.max()), -float(dataset.X.min()))
         return np.asarray(0.0, dtype), np.asarray(1.0 / (largest or 1.0), dtype)

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Self
+from typing import Any, BinaryIO, Literal, NamedTuple, Self
 
 import numpy as np
 from sklearn.utils import Tags
@@ -98,7 +98,7 @@ class NetworkFeatures(Step):
 
 
 @lru_cache(maxsize=2)
-def load_network(output: str) -> Any:
+def load_network(output: Literal["features", "classes"]) -> Any:
     """Return a session of ONNX Runtime that gives "features" or "classes"."""
     runtime = require("onnxruntime", extra="network")
     options = runtime.SessionOptions()
@@ -160,7 +160,7 @@ _STAGES = (
 )
 
 
-def build_model(weights: Mapping[str, np.ndarray], *, output: str = "features") -> bytes:
+def build_model(weights: Mapping[str, np.ndarray], *, output: Literal["features", "classes"] = "features") -> bytes:
     """Return the network as a serialized ONNX model.
 
     It takes "pictures" of shape (n, 3, 224, 224), normalized by :data:`MEAN` and :data:`STANDARD_DEVIATION`.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Literal, Self, TypeAlias, get_args
 
 import numpy as np
 from scipy import sparse
@@ -18,7 +18,8 @@ from ..._common.validation import Rows, SamplesLike, check_choice, check_flag, c
 from ...learning.linalg import principal_directions, project, unit_rows
 from .step import Step
 
-_STRATEGIES = ("median", "mean", "most_frequent")
+#: What fills the gaps of a column.
+Strategy: TypeAlias = Literal["median", "mean", "most_frequent"]
 
 
 class Impute(Step):
@@ -45,12 +46,12 @@ class Impute(Step):
 
     fill_values_: np.ndarray
 
-    def __init__(self, strategy: str = "median"):
+    def __init__(self, strategy: Strategy = "median"):
         self.strategy = strategy
 
     def fit(self, X: SamplesLike, y: LabelsLike = None) -> Self:
         """Learn what fills each column."""
-        check_choice(self.strategy, "strategy", _STRATEGIES)
+        check_choice(self.strategy, "strategy", get_args(Strategy))
         rows = self._rows(X, fitting=True)
         is_text = rows.dtype.kind == "O"
         if is_text and self.strategy != "most_frequent":
@@ -85,7 +86,7 @@ class Impute(Step):
     def _check_restored(self) -> None:
         self._require_counts()
         self._require(self.n_features_out_ == self.n_features_in_, "n_features_out_")
-        self._require(self.strategy in _STRATEGIES, "strategy")
+        self._require(self.strategy in get_args(Strategy), "strategy")
         fill = getattr(self, "fill_values_", None)
         if isinstance(fill, np.ndarray) and fill.dtype.kind == "O":
             self._require(fill.shape == (self.n_features_in_,) and not is_missing(fill).any(), "fill_values_")

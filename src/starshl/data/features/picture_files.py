@@ -7,7 +7,7 @@ import math
 import os
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias, get_args
 
 import numpy as np
 from sklearn.utils import Tags
@@ -20,6 +20,9 @@ from .step import Step
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+#: What becomes of pictures that are not square.
+SquareShape: TypeAlias = Literal["whole", "center"]
 
 
 class _Kind(NamedTuple):
@@ -50,7 +53,6 @@ _DECODERS = tuple(kind.decoder for kind in _KINDS.values())
 _TILE_SIZE = (322, 323)  # tags of a TIFF file
 _LOSSLESS_SIDE = 64  # up to which a preview keeps every pixel: it will be shown enlarged
 _LARGEST_SIDE = 4096  # pixels: 48 MB per picture
-_SHAPES = ("whole", "center")
 _CHANNELS = 3
 _WHITE = (255, 255, 255, 255)
 
@@ -141,7 +143,7 @@ class ReadPictures(Step):
     (1, 8, 8, 3)
     """
 
-    def __init__(self, side: int = 64, *, shape: str = "whole", max_pixels: int = LARGEST):
+    def __init__(self, side: int = 64, *, shape: SquareShape = "whole", max_pixels: int = LARGEST):
         self.side = side
         self.shape = shape
         self.max_pixels = max_pixels
@@ -149,7 +151,7 @@ class ReadPictures(Step):
     def fit(self, X: Any = None, y: LabelsLike = None) -> Self:
         """Check the settings."""
         side = check_integer(self.side, "side", low=1, high=_LARGEST_SIDE)
-        check_choice(self.shape, "shape", _SHAPES)
+        check_choice(self.shape, "shape", get_args(SquareShape))
         check_integer(self.max_pixels, "max_pixels", low=1)
         self.n_features_in_, self.n_features_out_ = 1, side * side * _CHANNELS
         return self
@@ -177,7 +179,7 @@ class ReadPictures(Step):
     def _check_restored(self) -> None:
         self._require_counts()
         self._require(type(self.side) is int and 1 <= self.side <= _LARGEST_SIDE, "side")
-        self._require(self.shape in _SHAPES, "shape")
+        self._require(self.shape in get_args(SquareShape), "shape")
         self._require(type(self.max_pixels) is int and self.max_pixels >= 1, "max_pixels")
         self._require(self.n_features_in_ == 1, "n_features_in_")
         self._require(self.n_features_out_ == self.side * self.side * _CHANNELS, "n_features_out_")
