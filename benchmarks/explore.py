@@ -60,11 +60,11 @@ def measure(client: httpx.Client, name: str, n_clicks: int) -> None:
     timed(client, "/")
     print(f"first page: {1000 * timed(client, '/'):.0f} ms")
     client.get(f"/explore/{name}?item=0")
-    while "being prepared" in client.get(f"/explore/{name}?item=0&part=rest").text:
+    while "being prepared" in client.get(f"/explore/{name}?item=0&part=details").text:
         time.sleep(0.5)
     n_items = client.get(f"/api/v1/collections/{name}").json()["n_items"]
     items = np.random.default_rng(1).integers(0, n_items, n_clicks).tolist()
-    for part, what in (("near", "click to neighbors by codes"), ("rest", "then all other methods and why")):
+    for part, what in (("neighbors", "click to neighbors by codes"), ("details", "then all other methods and why")):
         seconds = [timed(client, f"/explore/{name}?item={item}&part={part}") for item in items]
         print(f"{what}: median {1000 * np.median(seconds):.0f} ms, 95% {1000 * np.percentile(seconds, 95):.0f} ms")
 
