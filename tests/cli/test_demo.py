@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from starshl.cli.demo import draw_side_by_side
-from starshl.reproduction import demo as digits_demo
+from starshl.reproduction import demo
 from starshl.reproduction.demo import NEXT_STEPS, hide_labels
 
 
@@ -88,8 +88,8 @@ def test_demo_prints_a_table_pictures_and_what_to_try_next(found, starshl, monke
         curves=curves,
         shown=[SimpleNamespace(nearest=np.array([found["nearest"]]))],
     )
-    monkeypatch.setattr(digits_demo, "demonstrate", lambda *words, **settings: demonstration)
-    monkeypatch.setattr(digits_demo, "write_demo_page", lambda *words, **settings: Path("somewhere/report.html"))
+    monkeypatch.setattr(demo, "demonstrate", lambda *words, **settings: demonstration)
+    monkeypatch.setattr(demo, "write_demo_page", lambda *words, **settings: Path("somewhere/report.html"))
     lines = starshl("demo").stdout.splitlines()
     for result in hashers(found):
         assert any(result["method"] in line and f"{result['precision_at_10']:.3f}" in line for line in lines)
@@ -105,16 +105,14 @@ def test_demo_prints_a_table_pictures_and_what_to_try_next(found, starshl, monke
 
 @pytest.mark.parametrize("guess", [0.6, 1.0, 1.8])
 def test_the_time_left_follows_the_speed_of_the_machine(monkeypatch, guess):
-    efforts = [*digits_demo._COMPARED.values(), *digits_demo._CURVES.values()]
+    efforts = [*demo._COMPARED.values(), *demo._CURVES.values()]
     seconds = [3.0 * effort for effort in efforts]
     true_left = [sum(seconds) - done for done in (0.0, *accumulate(seconds))]
     now = [0.0]
-    monkeypatch.setattr(digits_demo, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(demo, "perf_counter", lambda: now[0])
     said = []
-    progress = digits_demo._Progress(
-        lambda text: said.append(int(re.search(r"about (\d+) s", text).group(1))), 3 * guess
-    )
-    for places in (digits_demo._COMPARED, digits_demo._CURVES):
+    progress = demo._Progress(lambda text: said.append(int(re.search(r"about (\d+) s", text).group(1))), 3 * guess)
+    for places in (demo._COMPARED, demo._CURVES):
         for place in progress(places):
             now[0] += 3.0 * places[place]
     assert len(said) == len(efforts)

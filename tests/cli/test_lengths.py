@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from starshl import StarRidge, load
-from starshl.cli import hashers as lengths
+from starshl.cli import hashers
 from starshl.hashers import PreparedHasher
 from starshl.hashers.baselines import LSHash
 
@@ -82,4 +82,4 @@ def test_several_lengths_are_told_in_one_sentence(files, tmp_path, starshl):
 
 @pytest.mark.parametrize(("text", "meant"), [("32", (32,)), ("8, 16", (8, 16)), ("64,8", (64, 8))])
 def test_lengths_are_read_as_written(text, meant):
-    assert lengths.parse_lengths(text) == meant
+    assert hashers.parse_lengths(text) == meant

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from starshl import Collection
-from starshl.collection import store as acknowledged
 from starshl.collection.database import Connection
+from starshl.collection.store import acknowledge, create_counter, read_acknowledged
 from starshl.exceptions import CollectionError, CollectionFormatError
 
 LOG = "items.sqlite-wal"
@@ -107,10 +107,10 @@ def test_a_change_that_was_stored_but_not_acknowledged_is_kept(folder, rows, mon
         with pytest.raises(KeyboardInterrupt):
             collection.add(rows[:20])
         monkeypatch.undo()
-    assert acknowledged.read_acknowledged(folder / "acknowledged") == 1
+    assert read_acknowledged(folder / "acknowledged") == 1
     with Collection(folder) as collection:
         assert collection.verify() == 80
-    assert acknowledged.read_acknowledged(folder / "acknowledged") == 2
+    assert read_acknowledged(folder / "acknowledged") == 2
 
 
 def test_a_change_that_cannot_be_acknowledged_says_that_it_is_stored(folder, rows, monkeypatch):
@@ -217,8 +217,8 @@ def test_deep_metadata_of_a_crafted_file_is_refused(folder):
 
 def test_counters_written_in_turn_hold_the_newest_number(tmp_path):
     path = tmp_path / "acknowledged"
-    acknowledged.create_counter(path)
+    create_counter(path)
     for number in np.arange(1, 8).tolist():
-        acknowledged.acknowledge(path, number)
-        assert acknowledged.read_acknowledged(path) == number
+        acknowledge(path, number)
+        assert read_acknowledged(path) == number
     assert path.stat().st_size == 1024

@@ -3,7 +3,7 @@
 import pytest
 
 from starshl import Collection
-from starshl.collection import journal as receipts
+from starshl.collection import journal
 from starshl.exceptions import CollectionFormatError
 
 
@@ -37,7 +37,7 @@ def test_only_the_first_change_of_a_block_stores_the_receipt(folder, rows):
 
 
 def test_the_oldest_receipts_are_forgotten(folder, rows, monkeypatch):
-    monkeypatch.setattr(receipts, "KEPT", 3)
+    monkeypatch.setattr(journal, "KEPT", 3)
     with Collection(folder) as collection:
         for number in range(5):
             with collection.idempotent(f"key {number}", str(number)):

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from starshl.learning import linalg as triangles
+from starshl.learning import linalg
 
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(triangles, "BLOCK", 16)
+    monkeypatch.setattr(linalg, "BLOCK", 16)
 
 
 def positive_definite(n_rows=50):
@@ -20,21 +20,21 @@ def positive_definite(n_rows=50):
 def test_the_lower_triangle_becomes_the_factor_and_then_its_inverse(n_jobs):
     A = positive_definite()
     factor = A.copy()
-    assert triangles.factor_in_place(factor, n_jobs)
+    assert linalg.factor_in_place(factor, n_jobs)
     np.testing.assert_allclose(np.tril(factor), np.linalg.cholesky(A), atol=1e-10)
-    triangles.invert_in_place(factor, n_jobs)
-    triangles.clear_above_diagonal(factor)
+    linalg.invert_in_place(factor, n_jobs)
+    linalg.clear_above_diagonal(factor)
     np.testing.assert_allclose(factor, np.linalg.inv(np.linalg.cholesky(A)), atol=1e-10)
 
 
 def test_only_the_lower_triangle_is_read():
     A = positive_definite()
     factor = np.tril(A)
-    assert triangles.factor_in_place(factor, None)
+    assert linalg.factor_in_place(factor, None)
     np.testing.assert_allclose(factor, np.linalg.cholesky(A), atol=1e-10)
 
 
 def test_a_matrix_that_is_not_positive_definite_is_told():
     A = positive_definite()
     A[30, 30] = -1.0
-    assert not triangles.factor_in_place(A, None)
+    assert not linalg.factor_in_place(A, None)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from starshl._common import result_cache as _result_cache
+from starshl._common import result_cache
 from starshl._common.result_cache import ResultCache, caching_results
 from starshl.learning.kernels import expansion
 from starshl.learning.kernels.distances import DistanceCache
@@ -65,7 +65,7 @@ def test_every_method_with_a_kernel_or_codewords_finds_work_done(runs):
 
 def test_a_fit_that_was_shared_counts_with_its_own_seconds(runs, monkeypatch):
     # A clock by which everything that is shared took a thousand seconds.
-    monkeypatch.setattr(_result_cache, "time", SimpleNamespace(perf_counter=count(step=1000).__next__))
+    monkeypatch.setattr(result_cache, "time", SimpleNamespace(perf_counter=count(step=1000).__next__))
     first, second = (planned for planned in runs if planned.key.method == "starridge")
     with caching_results(ResultCache(min_seconds=0.0)):
         first.perform()

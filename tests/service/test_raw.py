@@ -14,8 +14,7 @@ from PIL import Image
 from starshl import Collection
 from starshl.client import AsyncClient, Client, ServiceProblem
 from starshl.data.features import Text
-from starshl.service import Service, create_app
-from starshl.service import inputs as raw
+from starshl.service import Service, create_app, inputs
 from starshl.service.errors import BusyError
 
 from .conftest import InProcess
@@ -191,7 +190,7 @@ def test_a_missing_library_is_a_problem_with_the_install_line(ask, monkeypatch):
     from starshl._common.extras import require
 
     monkeypatch.setattr(Text, "transform", lambda *_: require("no_such_library", extra="network"))
-    monkeypatch.setattr(raw, "open_picture", lambda *_, **__: require("no_such_library", extra="network"))
+    monkeypatch.setattr(inputs, "open_picture", lambda *_, **__: require("no_such_library", extra="network"))
     for answer in (ask("POST", "/collections/texts/search", json={"texts": ["soup"]}), _search(ask, BLUE)):
         assert answer.status_code == 501
         assert "pip install 'starshl[network]'" in answer.json()["detail"]
@@ -204,7 +203,7 @@ def test_too_many_pictures_at_once_are_told_to_come_back(ask, monkeypatch):
 
     def send_one_after_the_other():
         for _ in range(1000):
-            waiting.append(raw.picture_vector(searcher, BLUE))
+            waiting.append(inputs.picture_vector(searcher, BLUE))
 
     try:
         with pytest.raises(BusyError):

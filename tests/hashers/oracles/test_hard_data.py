@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from starshl import StarSHL
-from starshl.learning.solvers import proposals as attempts
+from starshl.learning.solvers import proposals
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 from plain_star_shl import PlainStarSHL, paper_grams
@@ -29,7 +29,7 @@ def overlapping_classes(n_rows):
 
 @pytest.mark.parametrize("n_rows", [1450, 2000])
 def test_overlapping_classes_keep_their_codewords_with_any_number_of_rows(n_rows):
-    assert (n_rows > attempts.SAMPLE_ABOVE_ROWS) == (n_rows == 2000)
+    assert (n_rows > proposals.SAMPLE_ABOVE_ROWS) == (n_rows == 2000)
     X, y = overlapping_classes(n_rows)
     weights = np.random.default_rng(1).random((3, 11))
     weights /= weights.sum(axis=1, keepdims=True)

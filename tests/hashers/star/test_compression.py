@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits
 import starshl
 from starshl import StarSHL
 from starshl.evaluation import precision_at
-from starshl.hashers.star import compression as moved_rows
+from starshl.hashers.star import compression
 from starshl.hashers.star.compression import batch_gradients, choose_columns
 from starshl.learning.kernels import Gaussian, GraphGaussian, SpectrumKernel
 
@@ -53,16 +53,16 @@ def expected_failures(estimator):
 
 @parametrize_with_checks([FittedAndCompressed(4, random_state=0)], expected_failed_checks=expected_failures)
 def test_a_compressed_hasher_obeys_scikit_learn(estimator, check, monkeypatch):
-    monkeypatch.setattr(moved_rows, "MIN_EPOCHS", 2)
-    monkeypatch.setattr(moved_rows, "MIN_STEPS", 5)  # the checks fit a hundred times and ask for no precision
+    monkeypatch.setattr(compression, "MIN_EPOCHS", 2)
+    monkeypatch.setattr(compression, "MIN_STEPS", 5)  # the checks fit a hundred times and ask for no precision
     check(estimator)
 
 
 @pytest.fixture
 def few_steps(monkeypatch):
     """Let the descent take few steps, for tests that do not ask how near it comes."""
-    monkeypatch.setattr(moved_rows, "MIN_STEPS", 40)
-    monkeypatch.setattr(moved_rows, "MIN_EPOCHS", 1)
+    monkeypatch.setattr(compression, "MIN_STEPS", 40)
+    monkeypatch.setattr(compression, "MIN_EPOCHS", 1)
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,7 @@ from scipy.sparse import csr_array
 
 from starshl import StarRidge, load
 from starshl.data.tables import ParquetRows, TableError
-from starshl.hashers.star import landmarks as landmark_choice
-from starshl.hashers.star import landmarks as landmark_problem
-from starshl.hashers.star import landmarks as landmark_training
+from starshl.hashers.star import landmarks
 from starshl.hashers.star.ridge_training import search_mixture
 from starshl.learning.kernels import ScaledGaussian
 
@@ -18,7 +16,7 @@ from starshl.learning.kernels import ScaledGaussian
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Make a few hundred rows several blocks: searches for kernel weights take seconds on more."""
-    monkeypatch.setattr(landmark_problem, "BLOCK_ROWS", 100)
+    monkeypatch.setattr(landmarks, "BLOCK_ROWS", 100)
 
 
 def overlapping_classes(n_rows=260, dtype=np.float64, seed=0):
@@ -175,10 +173,10 @@ def test_the_ridge_is_lowered_as_long_as_rows_left_out_are_predicted_better(monk
     def search_with_a_large_ridge(*args):
         return replace(search_mixture(*args), ridge=300.0)
 
-    monkeypatch.setattr(landmark_training, "search_mixture", search_with_a_large_ridge)
+    monkeypatch.setattr(landmarks, "search_mixture", search_with_a_large_ridge)
     params = {"kernels": [ScaledGaussian(0.3)], "max_exact_rows": 1000, "n_landmarks": 200}
     lowered = fit(X, y, **params)
-    monkeypatch.setattr(landmark_choice, "RIDGE_STEP", np.inf)
+    monkeypatch.setattr(landmarks, "RIDGE_STEP", np.inf)
     searched = fit(X, y, **params)
     assert searched.ridge_ == 300
     assert lowered.ridge_ < 100
@@ -187,7 +185,7 @@ def test_the_ridge_is_lowered_as_long_as_rows_left_out_are_predicted_better(monk
 
 def _log_loss(hasher, y):
     """Return the log loss of scores without the row itself."""
-    return landmark_choice._log_loss(hasher.training_scores_.astype(np.float64), y, np.ones(len(y)))
+    return landmarks._log_loss(hasher.training_scores_.astype(np.float64), y, np.ones(len(y)))
 
 
 def test_a_progress_bar_names_the_landmarks(capsys):

@@ -12,7 +12,7 @@ from sklearn.neighbors import NearestNeighbors
 
 import starshl
 from starshl import HybridHasher, StarRidge, StarSHL
-from starshl.hashers.star import compression as moved_rows
+from starshl.hashers.star import compression
 from starshl.hashers.star.expansion import Expansion
 from starshl.hashers.star.novelty import (
     NoveltyRule,
@@ -167,7 +167,7 @@ def test_novelty_needs_a_fit():
 @pytest.mark.filterwarnings("ignore:With .* support rows")
 @pytest.mark.parametrize("method", [StarRidge, StarSHL])
 def test_a_compressed_hasher_has_no_rows_to_compare_with_and_says_so(method, blobs, tmp_path, monkeypatch):
-    monkeypatch.setattr(moved_rows, "MIN_STEPS", 20)
+    monkeypatch.setattr(compression, "MIN_STEPS", 20)
     X, y = blobs
     small = method(8, random_state=0).fit(X, y).compress(4)
     small.save(tmp_path / "small")

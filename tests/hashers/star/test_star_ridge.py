@@ -13,8 +13,7 @@ from sklearn.preprocessing import StandardScaler
 import starshl
 from starshl import BinaryCodes, StarRidge
 from starshl.evaluation import precision_at
-from starshl.hashers.star import compression as moved_rows
-from starshl.hashers.star import ridge_training
+from starshl.hashers.star import compression, ridge_training
 from starshl.learning.kernels import Gaussian, rich_kernels
 from starshl.learning.kernels.choice import fit_kernels
 from starshl.learning.kernels.vector_bank import VectorBank
@@ -290,7 +289,7 @@ def test_pipelines_clones_frames_and_cross_validation_work(digits):
 
 @pytest.mark.parametrize("head", ["posterior", "linear"])
 def test_compressed_hasher_gives_nearly_the_same_codes(digits, tmp_path, head, monkeypatch):
-    monkeypatch.setattr(moved_rows, "MIN_STEPS", 1000)
+    monkeypatch.setattr(compression, "MIN_STEPS", 1000)
     X, y = digits
     hasher = StarRidge(16, head=head, random_state=0).fit(X[:300], y[:300])
     small = hasher.compress(60)

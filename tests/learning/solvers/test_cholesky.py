@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 
 from starshl._common.threads import using_threads
-from starshl.learning import linalg as triangles
+from starshl.learning import linalg
 from starshl.learning.kernels import Gaussian
-from starshl.learning.solvers import ridge as cholesky
 from starshl.learning.solvers.ridge import RidgeFactor
 
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(triangles, "BLOCK", 16)
+    monkeypatch.setattr(linalg, "BLOCK", 16)
 
 
 def kernel_matrix(n_rows, seed=0):
@@ -89,7 +88,7 @@ def test_float64_takes_over_where_the_ridge_is_small(overwrite):
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_float64_takes_over_where_float32_fails(overwrite, monkeypatch):
-    monkeypatch.setattr(cholesky, "SMALLEST_FLOAT32_RIDGE", 0.0)
+    monkeypatch.setattr("starshl.learning.solvers.ridge.SMALLEST_FLOAT32_RIDGE", 0.0)
     X = np.random.default_rng(3).integers(-99, 100, (60, 4)).astype(np.float32)
     K = X @ X.T
     A = K.astype(np.float64) + 1e-3 * np.eye(60)  # the ridge is lost beside entries of 10,000

@@ -5,16 +5,16 @@ import pytest
 from sklearn.datasets import load_digits
 
 from starshl import StarSHL
-from starshl.learning.solvers import proposals as attempts
+from starshl.learning.solvers import proposals
 from starshl.learning.solvers._svm_loops import violation_of
 
 
 @pytest.fixture
 def few_rows_are_active(monkeypatch):
     """Treat a few hundred rows as the solver treats many thousands."""
-    monkeypatch.setattr(attempts, "SAMPLE_ABOVE_ROWS", 60)
-    monkeypatch.setattr(attempts, "MIN_JOINING_LIMIT", 30)
-    monkeypatch.setattr(attempts, "SAMPLE_SIZES", (40, 80))
+    monkeypatch.setattr(proposals, "SAMPLE_ABOVE_ROWS", 60)
+    monkeypatch.setattr(proposals, "MIN_JOINING_LIMIT", 30)
+    monkeypatch.setattr(proposals, "SAMPLE_SIZES", (40, 80))
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +28,8 @@ def settings(**others):
 
 
 def test_all_of_a_few_rows_are_active():
-    assert attempts.active_rows(np.zeros(50), np.full(50, 9.0)).all()
-    assert attempts.sample_of(np.zeros(50, dtype=int)) is None
+    assert proposals.active_rows(np.zeros(50), np.full(50, 9.0)).all()
+    assert proposals.sample_of(np.zeros(50, dtype=int)) is None
 
 
 @pytest.mark.usefixtures("few_rows_are_active")
@@ -38,19 +38,19 @@ def test_rows_with_a_coefficient_and_rows_near_the_margin_are_active():
     coefficients[:5] = 1.0
     margins[10:15] = 0.9
     margins[20] = 1.04
-    assert np.flatnonzero(attempts.active_rows(coefficients, margins)).tolist() == [0, 1, 2, 3, 4, *range(10, 15), 20]
+    assert np.flatnonzero(proposals.active_rows(coefficients, margins)).tolist() == [0, 1, 2, 3, 4, *range(10, 15), 20]
 
 
 @pytest.mark.usefixtures("few_rows_are_active")
 def test_of_many_rows_inside_the_margin_evenly_spaced_ones_join():
     margins = np.linspace(1.0, -1.0, 88)
-    assert np.flatnonzero(attempts.active_rows(np.zeros(88), margins)).tolist() == list(range(0, 88, 3))
+    assert np.flatnonzero(proposals.active_rows(np.zeros(88), margins)).tolist() == list(range(0, 88, 3))
 
 
 @pytest.mark.usefixtures("few_rows_are_active")
 def test_a_sample_has_a_row_of_every_group_and_its_share_of_large_ones():
     groups = np.array([0] * 200 + [1] + [2] * 100)
-    chosen = attempts.sample_of(groups)
+    chosen = proposals.sample_of(groups)
     assert chosen[200]
     assert abs(int(chosen[:200].sum()) - 50) <= 2
     assert abs(int(chosen[201:].sum()) - 25) <= 2
