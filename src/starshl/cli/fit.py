@@ -35,7 +35,7 @@ from .options import (
     print_json,
     progress_shown,
 )
-from .rows import is_in_file, is_url, label_file, read_partitions, read_rows, row_columns
+from .rows import is_in_file, label_file, read_partitions, read_rows, row_columns
 
 if TYPE_CHECKING:
     from ..data.tables.reading import Table
@@ -155,6 +155,8 @@ def fit(
     With --cluster, StarRidge is fitted block by block if there are more than 20,000 rows, and StarSHL bit by bit. Any
     other fit runs on one worker.
     """
+    from ..data.tables.locations import is_url
+
     lengths = parse_lengths(bits)
     files = model_files(output, lengths)
     for file in files.values():

@@ -86,11 +86,6 @@ def is_in_file(table: Table) -> bool:
     return isinstance(table.X, RowSource)
 
 
-def is_url(text: str) -> bool:
-    """Tell whether an argument is a URL."""
-    return "://" in text
-
-
 def label_file(labels: str | None) -> Path | None:
     """Return the file that --labels names, None if it names a column."""
     from ..data.tables.reading import READABLE
