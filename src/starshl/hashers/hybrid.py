@@ -598,7 +598,7 @@ def check_hybrid(hasher: HybridHasher) -> None:
         if hasher.form == "residual":
             hasher.make_index(hasher.training_codes_[:0])
     except (ValueError, TypeError, AttributeError) as error:
-        raise BundleFormatError.damaged(str(error).rstrip(".")) from error
+        raise BundleFormatError.damaged(f"its class field and hashers cannot be used ({error})") from error
     if not fits:
         raise BundleFormatError.damaged("its class field and hashers do not fit together")
 
