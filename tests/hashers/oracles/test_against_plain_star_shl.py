@@ -8,6 +8,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from starshl import StarSHL
+from starshl.learning.solvers import proposals
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
 from plain_star_shl import PlainStarSHL, paper_grams
@@ -32,10 +33,14 @@ def start(n_codewords, n_bits, seed):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:Some rows of codewords")
 @pytest.mark.filterwarnings("ignore:10 codewords do not fit")
-def test_many_rows_of_any_precision_agree():
-    """More than 1,500 rows: weights are first learned on a sample, and SVMs are solved on active rows."""
+def test_many_rows_of_any_precision_agree(monkeypatch):
+    """Weights are first learned on a sample, and SVMs are solved on active rows."""
+    # Half of the solver's numbers, because the plain implementation takes a while on more than 1,500 rows.
+    monkeypatch.setattr(proposals, "SAMPLE_ABOVE_ROWS", 750)
+    monkeypatch.setattr(proposals, "MIN_JOINING_LIMIT", 2000)
+    monkeypatch.setattr(proposals, "SAMPLE_SIZES", (375, 2000))
     X, y = load_digits(return_X_y=True)
-    X, y = X[:1520] / 16.0, y[:1520]
+    X, y = X[:760] / 16.0, y[:760]
     codewords, weights = start(10, 2, seed=0)
     grams = paper_grams(X, X)
     plain = PlainStarSHL(grams, y, np.ones(len(y), bool), codewords, weights, C=1000.0).fit(late=False)

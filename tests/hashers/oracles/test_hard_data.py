@@ -27,9 +27,16 @@ def overlapping_classes(n_rows):
     return rng.standard_normal((n_rows, 40)) + 0.2 * rng.standard_normal((4, 40))[y], y
 
 
-@pytest.mark.parametrize("n_rows", [1450, 2000])
+@pytest.fixture(autouse=True)
+def rows_are_sampled_above_500(monkeypatch):
+    """A third of the solver's numbers, because the plain implementation takes a while on more than 1,500 rows."""
+    monkeypatch.setattr(proposals, "SAMPLE_ABOVE_ROWS", 500)
+    monkeypatch.setattr(proposals, "MIN_JOINING_LIMIT", 1333)
+    monkeypatch.setattr(proposals, "SAMPLE_SIZES", (250, 1333))
+
+
+@pytest.mark.parametrize("n_rows", [480, 700])
 def test_overlapping_classes_keep_their_codewords_with_any_number_of_rows(n_rows):
-    assert (n_rows > proposals.SAMPLE_ABOVE_ROWS) == (n_rows == 2000)
     X, y = overlapping_classes(n_rows)
     weights = np.random.default_rng(1).random((3, 11))
     weights /= weights.sum(axis=1, keepdims=True)
@@ -63,7 +70,7 @@ def pictures(name, n_rows):
 @pytest.mark.filterwarnings("ignore:Some rows of codewords", "ignore:10 codewords do not fit")
 @pytest.mark.parametrize("name", ["pascal07_gray32", "cifar10_gray"])
 def test_pictures_keep_their_codewords_as_in_the_plain_implementation(name):
-    X, y = pictures(name, 2000)
+    X, y = pictures(name, 700)
     rng = np.random.default_rng(2)
     codewords = np.where(rng.random((10, 3)) < 0.5, -1, 1)
     weights = rng.random((3, 11))
@@ -71,7 +78,7 @@ def test_pictures_keep_their_codewords_as_in_the_plain_implementation(name):
     ours = StarSHL.paper(3, codewords=codewords, kernel_weights=weights).fit(X, y)
     wide = X.astype(np.float64)
     plain = PlainStarSHL(
-        paper_grams(wide, wide), y, np.ones(2000, dtype=bool), codewords, weights, C=1000.0, tol=0.05, svm_tol=1e-3
+        paper_grams(wide, wide), y, np.ones(700, dtype=bool), codewords, weights, C=1000.0, tol=0.05, svm_tol=1e-3
     ).fit(late=False)
     assert np.array_equal(plain.codewords, codewords)
     assert np.array_equal(ours.codewords_, plain.codewords)
