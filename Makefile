@@ -1,6 +1,10 @@
 # Everything runs inside .venv, which the first command creates.
 PYTHON ?= python3
 BIN := .venv/bin
+# One worker per core leaves none for threads of BLAS and OpenMP, which would only wait for each other. A worker takes
+# tests that stand together and share fixtures, and in the end some of another worker. Tests start many processes, so
+# bytecode is kept even where the shell says no.
+PYTEST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist worksteal
 
 .PHONY: browser check demo explore serve test test-slow test-oldest coverage lint docs dist clean
 
@@ -16,10 +20,10 @@ serve: .venv/installed-serve
 
 # What needs no browser, no server and no build of the docs: a few minutes, for every commit.
 check: .venv/installed-test lint
-	$(BIN)/python -m pytest -n auto -m "not slow and not browser and not server and not docs"
+	$(PYTEST) -m "not slow and not browser and not server and not docs"
 
 test: .venv/installed-test browser lint docs
-	$(BIN)/python -m pytest -n auto
+	$(PYTEST)
 
 # The tests in a browser skip without one; where a package can be installed without asking, it is.
 browser:
@@ -40,7 +44,7 @@ test-oldest:
 	.venv-oldest/bin/python -m pytest -n auto tests
 
 coverage: .venv/installed-test
-	$(BIN)/python -m pytest -n auto --cov --cov-report=term:skip-covered --cov-report=html
+	$(PYTEST) --cov --cov-report=term:skip-covered --cov-report=html
 
 docs: .venv/installed-docs
 	$(BIN)/sphinx-build --quiet --fail-on-warning --keep-going -b html docs build/site
