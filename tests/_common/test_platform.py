@@ -20,9 +20,10 @@ from pathlib import Path
 sys.modules["fcntl"] = None
 import numpy as np
 import starshl
+from starshl.hashers.baselines import LSHash
 
 X = np.random.default_rng(0).standard_normal((60, 4))
-hasher = starshl.StarRidge(8, random_state=0).fit(X, np.repeat([0, 1, 2], 20))
+hasher = LSHash(8, random_state=0).fit(X)
 with starshl.Collection.create(Path(sys.argv[1]) / "items", hasher) as collection:
     collection.add(X)
 with starshl.Collection(Path(sys.argv[1]) / "items") as collection:
