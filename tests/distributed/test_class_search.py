@@ -1,5 +1,7 @@
 """Shards of a HybridHasher, in which other items decide what another class costs, answer as one collection does."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -59,9 +61,16 @@ def hasher(request, form, digits):
     return HybridHasher(12, form=form, class_first=request.param, random_state=0).fit(X[::2], y[::2])
 
 
+@pytest.fixture(scope="module")
+def shared(hasher, digits, tmp_path_factory):
+    """A function that makes the items of a hasher once for each way to part and to keep them."""
+    folder = tmp_path_factory.mktemp
+    return cache(lambda part_of, vectors: made(folder("items"), digits, hasher, part_of, vectors=vectors))
+
+
 @pytest.mark.parametrize("part_of", [by_class, by_turns])
-def test_the_nearest_are_those_of_one_collection(inline, tmp_path, digits, hasher, part_of):
-    folder, X = made(tmp_path, digits, hasher, part_of), digits[0][N_ITEMS : N_ITEMS + 8]
+def test_the_nearest_are_those_of_one_collection(inline, shared, digits, part_of):
+    folder, X = shared(part_of, None), digits[0][N_ITEMS : N_ITEMS + 8]
     sharded = answering(folder, None)
     with Collection(folder / "all", read_only=True) as whole:
         for k in (1, 10, 90, 1000):  # a class has about 60 items
@@ -71,8 +80,8 @@ def test_the_nearest_are_those_of_one_collection(inline, tmp_path, digits, hashe
 
 
 @pytest.mark.parametrize("part_of", [by_class, by_turns])
-def test_what_is_within_a_radius_is_what_one_collection_finds(inline, tmp_path, digits, form, hasher, part_of):
-    folder, X = made(tmp_path, digits, hasher, part_of), digits[0][N_ITEMS : N_ITEMS + 8]
+def test_what_is_within_a_radius_is_what_one_collection_finds(inline, shared, digits, form, part_of):
+    folder, X = shared(part_of, None), digits[0][N_ITEMS : N_ITEMS + 8]
     sharded = answering(folder, None)
     with Collection(folder / "all", read_only=True) as whole:
         for radius in RADII[form]:
@@ -80,8 +89,8 @@ def test_what_is_within_a_radius_is_what_one_collection_finds(inline, tmp_path, 
                 assert sharded.search_radius(X, radius, **filters) == whole.search_radius(X, radius, **filters)
 
 
-def test_vectors_that_are_kept_decide_as_in_one_collection(inline, tmp_path, digits, hasher):
-    folder = made(tmp_path, digits, hasher, by_class, vectors="int8")
+def test_vectors_that_are_kept_decide_as_in_one_collection(inline, shared, digits):
+    folder = shared(by_class, "int8")
     sharded, X = answering(folder, None), digits[0][N_ITEMS : N_ITEMS + 8]
     choices = ({}, {"rescore": False}, {"oversample": 1}, {"class_first": 0}, {"class_first": 3, "metric": "cosine"})
     with Collection(folder / "all", read_only=True) as whole:
@@ -91,8 +100,8 @@ def test_vectors_that_are_kept_decide_as_in_one_collection(inline, tmp_path, dig
 
 
 @pytest.mark.parametrize("vectors", [None, "float16"])
-def test_stored_items_are_searched_for_as_in_one_collection(inline, tmp_path, digits, form, hasher, vectors):
-    folder = made(tmp_path, digits, hasher, by_class, vectors=vectors)
+def test_stored_items_are_searched_for_as_in_one_collection(inline, shared, digits, form, vectors):
+    folder = shared(by_class, vectors)
     sharded, items = answering(folder, None), [599, 3, 4, 250]
     with Collection(folder / "all", read_only=True) as whole:
         for filters in ({}, {"labels": [3, 5]}):
@@ -102,8 +111,8 @@ def test_stored_items_are_searched_for_as_in_one_collection(inline, tmp_path, di
     assert sharded.search(items=[]) == []
 
 
-def test_queries_unlike_the_training_rows_are_rejected_as_in_one_collection(inline, tmp_path, digits, hasher):
-    folder = made(tmp_path, digits, hasher, by_turns)
+def test_queries_unlike_the_training_rows_are_rejected_as_in_one_collection(inline, shared, digits):
+    folder = shared(by_turns, None)
     X = np.vstack([digits[0][N_ITEMS : N_ITEMS + 8], 16.0 * np.random.RandomState(0).rand(4, 64)])
     sharded = answering(folder, None)
     with Collection(folder / "all", read_only=True) as whole:
