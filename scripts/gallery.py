@@ -27,11 +27,11 @@ from starshl._common.platform import machine
 from starshl.data import datasets
 from starshl.evaluation import mean_average_precision, precision_at
 from starshl.hashers import BaseHasher, Configuration, configurations
-from starshl.reproduction import Rows, SplitData, draw_rows, split_data
+from starshl.reproduction import Sampling, SplitData, draw_rows, split_data
 from starshl.reproduction.runner import labels_used, versions
 
 DOCS = Path(__file__).parents[1] / "docs"
-SIZES = {"digits": Rows(n_train=1000, n_query=797), "mnist": Rows(n_train=3000, n_query=1000)}
+SIZES = {"digits": Sampling(n_train=1000, n_query=797), "mnist": Sampling(n_train=3000, n_query=1000)}
 N_BITS = 32
 N_SHOWN = 10
 N_ENCODED = 10_000

@@ -12,7 +12,7 @@ from starshl.data import datasets
 from starshl.evaluation import precision_at
 from starshl.hashers import configurations
 from starshl.hashers.catalog import METHODS
-from starshl.reproduction import Rows, draw_rows, split_data
+from starshl.reproduction import Sampling, draw_rows, split_data
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -32,7 +32,7 @@ def figures():
 def small_run():
     """Two quick methods on 120 digits and 40 queries."""
     dataset = datasets.get("digits")
-    split = draw_rows(Rows(n_train=120, n_query=40), dataset, 0, "gallery")
+    split = draw_rows(Sampling(n_train=120, n_query=40), dataset, 0, "gallery")
     data = split_data(dataset, split, scaling="unit", dtype=np.float64)
     quick = [method for method in configurations() if method.name in ("LSHash", "ITQ CCA")]
     return data, gallery.measure_dataset("digits", data, quick)

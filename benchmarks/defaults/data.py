@@ -7,7 +7,7 @@ import numpy as np
 
 from starshl.data import datasets
 from starshl.data.datasets import Dataset
-from starshl.reproduction import Rows, SplitData, draw_rows, split_data
+from starshl.reproduction import Sampling, SplitData, draw_rows, split_data
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def draw(task: Task, split: int, n_labels: int | None = None) -> SplitData:
     """Return the rows of one split; the same split has the same rows for any number of labels."""
     dataset = dataset_of(task.dataset)
     stream = f"defaults {task.dataset} {task.n_train}"
-    rows = Rows(task.n_train, task.n_query, n_labels, every_class=True, official=task.official, stream=stream)
+    rows = Sampling(task.n_train, task.n_query, n_labels, every_class=True, official=task.official, stream=stream)
     return split_data(dataset, draw_rows(rows, dataset, split, stream), scaling=task.scaling)
 
 

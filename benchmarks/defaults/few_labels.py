@@ -50,7 +50,7 @@ def run_transductive(store: Store, chosen: list[str], works: dict, n_splits: int
                 store.measure(where, work, lambda data=data, work=work: [works[work](data)])
 
 
-class Rows:
+class FitRows:
     """The rows of one fit; ``n_bits`` is the length of the codes."""
 
     def __init__(self, X, y, y_true, unseen, y_unseen, n_bits):
@@ -58,11 +58,11 @@ class Rows:
         self.X_query, self.y_query, self.n_bits = unseen, y_unseen, n_bits
 
 
-def as_transductive(data) -> Rows:
+def as_transductive(data) -> FitRows:
     X = np.concatenate([data.X_train, data.X_query])
     y_true = np.concatenate([data.y_train, data.y_query])
     y = np.concatenate([data.y_train, np.full(len(data.y_query), -1)])
-    return Rows(X, y, y_true, data.X_query, data.y_query, 15)
+    return FitRows(X, y, y_true, data.X_query, data.y_query, 15)
 
 
 def length_of(data) -> int:

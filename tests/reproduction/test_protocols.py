@@ -11,7 +11,7 @@ import pytest
 from starshl.data import datasets
 from starshl.data.datasets import Dataset
 from starshl.exceptions import ChecksumError
-from starshl.reproduction import PROTOCOLS, Protocol, Rows, protocol, split_data
+from starshl.reproduction import PROTOCOLS, Protocol, Sampling, protocol, split_data
 
 RARE = Dataset("made", np.zeros((60, 2)), np.repeat([0, 1], [57, 3]), None, ("often", "rare"))
 
@@ -81,7 +81,7 @@ def test_fewer_labels_are_a_subset_of_more_on_the_same_rows():
 
 
 def test_runs_differ_and_repeat_exactly():
-    chosen = of_made(Rows(50, 20))
+    chosen = of_made(Sampling(50, 20))
     first, again, second = chosen.split(made(), 0), chosen.split(made(), 0), chosen.split(made(), 1)
     assert first.digest == again.digest != second.digest
     assert first.seed("a") == again.seed("a") != first.seed("b") != second.seed("b")
@@ -91,48 +91,48 @@ def test_split_by_hand_is_that_of_sorted_raw_words():
     stream = int.from_bytes(hashlib.sha256(b"test").digest()[:8], "little")
     words = np.random.PCG64(np.random.SeedSequence([stream, 3, 0])).random_raw(200)
     order = sorted(range(200), key=lambda row: words[row])
-    split = of_made(Rows(50, 20)).split(made(), 3)
+    split = of_made(Sampling(50, 20)).split(made(), 3)
     assert split.train.tolist() == order[:50]
     assert split.query.tolist() == order[50:70]
 
 
 def test_rows_that_do_not_train_are_queries_unless_told_otherwise():
-    split = of_made(Rows(60)).split(made(), 0)
+    split = of_made(Sampling(60)).split(made(), 0)
     assert np.array_equal(np.sort(np.concatenate([split.train, split.query])), np.arange(200))
     assert split.database is split.train
 
 
 def test_rows_a_class_leave_the_rest_as_the_database():
     dataset = made()
-    split = of_made(Rows(80, 40, per_class=True, database="rest")).split(dataset, 0)
+    split = of_made(Sampling(80, 40, per_class=True, database="rest")).split(dataset, 0)
     assert np.bincount(dataset.y[split.query]).tolist() == [10] * 4
     assert np.bincount(dataset.y[split.train]).tolist() == [20] * 4
     assert np.array_equal(np.sort(np.concatenate([split.database, split.query])), np.arange(200))
 
 
 def test_same_stream_gives_the_same_queries():
-    few, many = (of_made(Rows(n, 40, per_class=True, stream="s")).split(made(), 1) for n in (40, 160))
+    few, many = (of_made(Sampling(n, 40, per_class=True, stream="s")).split(made(), 1) for n in (40, 160))
     assert np.array_equal(few.query, many.query)
     assert np.isin(few.train, many.train).all()
 
 
 def test_every_class_trains_where_that_is_promised():
-    drawn = [of_made(Rows(10, every_class=True), n_runs=20).split(RARE, run) for run in range(20)]
+    drawn = [of_made(Sampling(10, every_class=True), n_runs=20).split(RARE, run) for run in range(20)]
     assert all(len(np.unique(RARE.y[split.train])) == 2 for split in drawn)
-    plain = [of_made(Rows(10), n_runs=20).split(RARE, run) for run in range(20)]
+    plain = [of_made(Sampling(10), n_runs=20).split(RARE, run) for run in range(20)]
     assert any(len(np.unique(RARE.y[split.train])) == 1 for split in plain)
 
 
 def test_official_split_is_the_published_one():
-    split = of_made(Rows(official=True)).split(made(split=np.arange(200) % 2), 0)
+    split = of_made(Sampling(official=True)).split(made(split=np.arange(200) % 2), 0)
     assert split.train.tolist() == list(range(0, 200, 2))
     with pytest.raises(ValueError, match="no official split"):
-        of_made(Rows(official=True)).split(made(), 0)
+        of_made(Sampling(official=True)).split(made(), 0)
 
 
 def test_parts_carry_the_right_labels_and_hide_the_others():
     dataset = made()
-    split = of_made(Rows(80, 40, n_labels=3), task="labels").split(dataset, 0)
+    split = of_made(Sampling(80, 40, n_labels=3), task="labels").split(dataset, 0)
     data = split_data(dataset, split, scaling="raw", dtype=np.float64)
     assert np.array_equal(data.X_query, dataset.X[split.query])
     assert np.array_equal(data.y_query, dataset.y[split.query])
@@ -145,7 +145,7 @@ def test_parts_carry_the_right_labels_and_hide_the_others():
 def test_scalings_do_what_they_say_by_the_training_rows_alone():
     dataset = made()
     dataset.X[:, 1] = 5.0
-    split = of_made(Rows(80, 40)).split(dataset, 0)
+    split = of_made(Sampling(80, 40)).split(dataset, 0)
     as_range, standard, as_max, unit = (
         split_data(dataset, split, scaling=scaling, dtype=np.float64)
         for scaling in ("range", "standard", "max", "unit")
@@ -172,25 +172,25 @@ def test_reduced_protocol_has_its_own_name_and_no_published_digest():
     small = protocol("labels-digits-5").reduced(n_train=200, n_query=50, n_runs=2)
     assert (small.name, small.digests, small.n_runs) == ("labels-digits-5-200-50", (), 2)
     assert len(small.split(datasets.get("digits"), 1).query) == 50
-    official = of_made(Rows(official=True)).reduced(n_train=30, n_query=20, n_runs=1)
+    official = of_made(Sampling(official=True)).reduced(n_train=30, n_query=20, n_runs=1)
     assert len(official.split(made(), 0).train) == 30
 
 
 BAD_CALLS = {
-    "needs 190 training rows and 20 or more queries; 'made' has 200 rows": lambda: of_made(Rows(190, 20)).split(
+    "needs 190 training rows and 20 or more queries; 'made' has 200 rows": lambda: of_made(Sampling(190, 20)).split(
         made(), 0
     ),
-    "Ask for multiples of 4": lambda: of_made(Rows(50, 40, per_class=True)).split(made(), 0),
-    "rows of the smallest class": lambda: of_made(Rows(20, 4, per_class=True)).split(RARE, 0),
-    "needs 30 labels per class": lambda: of_made(Rows(80, n_labels=30)).split(made(), 0),
-    "never contained all 4 classes": lambda: of_made(Rows(3, every_class=True)).split(made(), 0),
-    "run is 5; it must be an integer from 0 to 4": lambda: of_made(Rows(50)).split(made(), 5),
+    "Ask for multiples of 4": lambda: of_made(Sampling(50, 40, per_class=True)).split(made(), 0),
+    "rows of the smallest class": lambda: of_made(Sampling(20, 4, per_class=True)).split(RARE, 0),
+    "needs 30 labels per class": lambda: of_made(Sampling(80, n_labels=30)).split(made(), 0),
+    "never contained all 4 classes": lambda: of_made(Sampling(3, every_class=True)).split(made(), 0),
+    "run is 5; it must be an integer from 0 to 4": lambda: of_made(Sampling(50)).split(made(), 5),
     "is about 'usps'; the data set given is 'made'": lambda: PROTOCOLS["paper-usps"].split(made(), 0),
     "The closest are 'paper-mnist'": lambda: protocol("paper-mnst"),
-    "task is 'guess'": lambda: Protocol("any", "made", "guess", Rows(5)),
-    "scaling is 'log'": lambda: split_data(made(), of_made(Rows(50)).split(made(), 0), scaling="log"),
-    "n_train is None": lambda: Rows(),
-    "cannot be named 'a/b'": lambda: Protocol("a/b", "made", "retrieval", Rows(5)),
+    "task is 'guess'": lambda: Protocol("any", "made", "guess", Sampling(5)),
+    "scaling is 'log'": lambda: split_data(made(), of_made(Sampling(50)).split(made(), 0), scaling="log"),
+    "n_train is None": lambda: Sampling(),
+    "cannot be named 'a/b'": lambda: Protocol("a/b", "made", "retrieval", Sampling(5)),
 }
 
 

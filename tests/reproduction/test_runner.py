@@ -23,7 +23,7 @@ from starshl.hashers.baselines import ITQ, LSHash
 from starshl.reproduction import (
     Protocol,
     RecordFolder,
-    Rows,
+    Sampling,
     protocol,
     run,
     run_classifier,
@@ -358,7 +358,7 @@ def test_rows_of_a_fit_on_labeled_rows_alone_are_coded_as_new_items(data):
 
 def test_a_database_beyond_the_training_rows_hides_labels_that_were_not_seen():
     digits = datasets.get("digits")
-    rows = Rows(200, 100, per_class=True, database="rest")
+    rows = Sampling(200, 100, per_class=True, database="rest")
     split = Protocol("rest", "digits", "retrieval", rows).split(digits, 0)
     data = split_data(digits, split)
     known = data.y_database_known >= 0

@@ -15,7 +15,7 @@ from .records import Record, RecordFolder, RunKey
 from .report import write_report
 from .runner import run, run_classifier, run_float_search
 from .scores import score
-from .splits import Rows, SplitData, draw_rows, split_data
+from .splits import Sampling, SplitData, draw_rows, split_data
 from .summaries import RunSummary, SummaryFolder, compare_rerun, summarize_record
 
 __all__ = [
@@ -24,9 +24,9 @@ __all__ = [
     "Protocol",
     "Record",
     "RecordFolder",
-    "Rows",
     "RunKey",
     "RunSummary",
+    "Sampling",
     "SplitData",
     "SummaryFolder",
     "check_claims",

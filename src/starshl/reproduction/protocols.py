@@ -17,7 +17,7 @@ from .._common.validation import check_choice, check_integer
 from ..data.datasets.store import Dataset
 from ..exceptions import ChecksumError
 from .records import check_file_stem
-from .splits import Rows, Scaling, Split, draw_rows
+from .splits import Sampling, Scaling, Split, draw_rows
 
 #: What a protocol measures.
 Task: TypeAlias = Literal["retrieval", "transductive", "labels", "unsupervised"]
@@ -42,7 +42,7 @@ class Protocol:
     ----------
     name, dataset : str
     task : {"retrieval", "transductive", "labels", "unsupervised"}
-    rows : Rows
+    rows : Sampling
         How many rows train, query and carry labels, and how they are drawn.
     n_runs : int
     scaling : {"raw", "max", "range", "standard", "unit"}
@@ -58,7 +58,7 @@ class Protocol:
     name: str
     dataset: str
     task: Task
-    rows: Rows
+    rows: Sampling
     n_runs: int = 5
     scaling: Scaling = "max"
     bits: tuple[int, ...] = (16, 32, 64)
@@ -126,7 +126,7 @@ def _paper_retrieval() -> list[Protocol]:
             f"paper-{dataset}",
             dataset,
             "retrieval",
-            Rows(n_train, n_query, every_class=True),
+            Sampling(n_train, n_query, every_class=True),
             bits=_RETRIEVAL_BITS,
             about="; ".join(filter(None, (source, remark))),
         )
@@ -142,7 +142,7 @@ def _paper_transductive() -> list[Protocol]:
             f"transductive-{dataset}",
             dataset,
             "transductive",
-            Rows(n_train, n_query),
+            Sampling(n_train, n_query),
             n_runs=20,
             scaling="range",
             bits=_TRANSDUCTIVE_BITS,
@@ -158,7 +158,7 @@ def _digits_retrieval() -> list[Protocol]:
             "retrieval-digits",
             "digits",
             "retrieval",
-            Rows(1_000, None, every_class=True),
+            Sampling(1_000, None, every_class=True),
             bits=_RETRIEVAL_BITS,
             about="Random rows of scikit-learn's digits, which need no download; the training rows are the database",
         )
@@ -172,7 +172,7 @@ def _label_efficiency() -> list[Protocol]:
             f"labels-{dataset}-{n_labels}",
             dataset,
             "labels",
-            Rows(n_train, n_query, n_labels=n_labels, stream=f"few-{dataset}"),
+            Sampling(n_train, n_query, n_labels=n_labels, stream=f"few-{dataset}"),
             bits=(32,),
             about=about,
         )
@@ -188,7 +188,7 @@ def _unsupervised() -> list[Protocol]:
             f"unsupervised-{dataset}",
             dataset,
             "unsupervised",
-            Rows(n_train, n_query, n_labels=0, stream=f"few-{dataset}"),
+            Sampling(n_train, n_query, n_labels=0, stream=f"few-{dataset}"),
             bits=(32,),
             about=about,
         )
@@ -202,21 +202,21 @@ def _cifar10_of_the_literature() -> list[Protocol]:
             "cifar10-1000q-5000t",
             "cifar10",
             "retrieval",
-            Rows(5_000, 1_000, per_class=True, database="rest", stream="cifar10-1000q"),
+            Sampling(5_000, 1_000, per_class=True, database="rest", stream="cifar10-1000q"),
             about="100 queries per class; the other 59,000 rows are the database, and 500 per class of them train",
         ),
         Protocol(
             "cifar10-1000q-59000t",
             "cifar10",
             "retrieval",
-            Rows(59_000, 1_000, per_class=True, database="rest", stream="cifar10-1000q"),
+            Sampling(59_000, 1_000, per_class=True, database="rest", stream="cifar10-1000q"),
             about="100 queries per class; the other 59,000 rows are the database and train",
         ),
         Protocol(
             "cifar10-10000q-50000t",
             "cifar10",
             "retrieval",
-            Rows(official=True),
+            Sampling(official=True),
             n_runs=1,
             about="the official split: 50,000 train and are the database, 10,000 queries",
         ),

@@ -18,7 +18,7 @@ _MAX_REDRAWS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class Sampling:
     """Say how many rows are drawn, and how.
 
     Parameters
@@ -92,7 +92,7 @@ class Split:
         return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "little")
 
 
-def draw_rows(rows: Rows, dataset: Dataset, run: int, protocol: str) -> Split:
+def draw_rows(rows: Sampling, dataset: Dataset, run: int, protocol: str) -> Split:
     """Draw the rows of one run.
 
     Row numbers are sorted by raw 64-bit words of PCG64, whose stream NumPy promises never to change; no
@@ -125,7 +125,7 @@ def _check_sizes(n_train: int, n_query: int, dataset: Dataset, protocol: str) ->
         )
 
 
-def _drawn_rows(rows: Rows, n_train: int, dataset: Dataset, run: int, stream: str) -> tuple[np.ndarray, np.ndarray]:
+def _drawn_rows(rows: Sampling, n_train: int, dataset: Dataset, run: int, stream: str) -> tuple[np.ndarray, np.ndarray]:
     for attempt in range(_MAX_REDRAWS):
         order = _random_order(len(dataset), stream, run, attempt)
         if rows.per_class:

@@ -34,7 +34,7 @@ from .writes import NewItems, WriteKey, Writer
 
 _ROWS_AT_ONCE = 256  # in a batch: enough to share a scan, few enough to keep the wait short
 #: Vectors as they come: lists of numbers, or what an embedder made of texts and pictures.
-Rows = Sequence[Sequence[float]] | np.ndarray
+VectorsLike = Sequence[Sequence[float]] | np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class Searcher:
 
     def search(
         self,
-        vectors: Rows | None = None,
+        vectors: VectorsLike | None = None,
         items: Sequence[int] | None = None,
         options: SearchOptions | None = None,
     ) -> Future[list[SearchResult]]:
@@ -184,12 +184,12 @@ class Searcher:
         found = self.search(row[None], options=replace(options, k=k + len(known)))
         return map_future(found, lambda results: [results[0].without(known, k)])
 
-    def encode(self, vectors: Rows) -> Future[BinaryCodes]:
+    def encode(self, vectors: VectorsLike) -> Future[BinaryCodes]:
         """Encode vectors as queries."""
         rows = self._checked(vectors)
         return map_future(self._encodings.submit("encode", rows, len(rows)), lambda encoded: encoded.codes)
 
-    def predict(self, vectors: Rows, *, probabilities: bool = False) -> Future[Prediction]:
+    def predict(self, vectors: VectorsLike, *, probabilities: bool = False) -> Future[Prediction]:
         """Predict the labels of vectors."""
         rows = self._checked(vectors)
         # A lesson replaces the hasher on its own. While the collection is swapped, nobody may wait for it here.
@@ -285,7 +285,7 @@ class Searcher:
         encoding = self._encodings.submit("database", rows, len(rows))
         return chain_future(encoding, lambda encoded: self.writer.put(items, rows, encoded, key, replace=replace))
 
-    def _checked(self, vectors: Rows, name: str = "vectors") -> np.ndarray:
+    def _checked(self, vectors: VectorsLike, name: str = "vectors") -> np.ndarray:
         try:
             return check_vectors(vectors, self._hasher, name)
         except ValueError:

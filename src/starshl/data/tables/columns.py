@@ -17,7 +17,7 @@ from .locations import Location
 
 #: What a column holds. "cells" is text that may be anything, "vectors" one list of numbers per row.
 Kind = Literal["cells", "floats", "numbers", "vectors", "lists", "other"]
-Rows: TypeAlias = np.ndarray | sparse.csr_matrix
+TableRows: TypeAlias = np.ndarray | sparse.csr_matrix
 Cells: TypeAlias = list[Any] | np.ndarray
 #: What may come before the decimals of a number.
 DECIMALS = (".", ",")
@@ -130,7 +130,7 @@ class Source(Protocol):
 
     def read(
         self, features: Sequence[str], others: Sequence[str], *, allow_missing: bool
-    ) -> tuple[Rows | None, Mapping[str, Cells]]:
+    ) -> tuple[TableRows | None, Mapping[str, Cells]]:
         """Read the features as one matrix (None if there are none) and each other column by itself."""
         ...
 

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from ..._common.warn import warn_caller
 from .cells import is_missing_mark, is_number, is_number_with_comma, number_text, typed_cells
-from .columns import Cells, Columns, Rows, Source
+from .columns import Cells, Columns, Source, TableRows
 from .errors import MAX_SHOWN, ColumnWarning, TableError
 from .text import TextSource
 
@@ -22,7 +22,7 @@ _MOSTLY = 0.5  # of the cells of a column: more of them are mentioned in a warni
 _FEWEST = 20  # rows in which it is counted how many categories a column has
 
 
-def check_numbers(X: Rows, names: Sequence[str] | None, source: Source, *, allow_missing: bool) -> Rows:
+def check_numbers(X: TableRows, names: Sequence[str] | None, source: Source, *, allow_missing: bool) -> TableRows:
     """Return rows as float32 or float64; refuse anything but a matrix of finite numbers, naming all bad columns.
 
     Three dimensions are several matrices of kernel values.
@@ -55,7 +55,7 @@ def check_numbers(X: Rows, names: Sequence[str] | None, source: Source, *, allow
     return X
 
 
-def _bad_entries(X: Rows, allow_missing: bool) -> dict[int, tuple[str, int]]:
+def _bad_entries(X: TableRows, allow_missing: bool) -> dict[int, tuple[str, int]]:
     """Return the first bad entry of each column: what it is, and its row."""
     is_bad = np.isinf if allow_missing else lambda values: ~np.isfinite(values)
     if sparse.issparse(X):
@@ -76,7 +76,7 @@ def _bad_entries(X: Rows, allow_missing: bool) -> dict[int, tuple[str, int]]:
     return bad
 
 
-def identifier_columns(X: Rows, names: Sequence[str]) -> list[str]:
+def identifier_columns(X: TableRows, names: Sequence[str]) -> list[str]:
     """Return columns that look like ids: integers that never repeat, under such a name or counting the rows."""
     if sparse.issparse(X) or X.ndim != 2 or len(X) < _MIN_ROWS_TO_COUNT:
         return []

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._common.threads import run_all
 from .cells import as_labels
-from .columns import Cells, Columns, ResolvedColumns, Rows, resolve_columns
+from .columns import Cells, Columns, ResolvedColumns, TableRows, resolve_columns
 from .errors import TableError, shortened
 from .locations import Location, is_url, list_locations, suffix_of
 from .reading import Table, check_readable, read_table, warn_of_identifiers, with_wanted_labels
@@ -135,5 +135,5 @@ def _read_labels(files: list[str], name: str) -> np.ndarray:
     return as_labels([cell for part in cells for cell in part])
 
 
-def _as_rows(source: RowSource) -> Rows:
-    return cast(Rows, source)  # only those who open a table get rows that are not in memory
+def _as_rows(source: RowSource) -> TableRows:
+    return cast(TableRows, source)  # only those who open a table get rows that are not in memory

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from ..._common.warn import warn_caller
 from .cells import as_ids, as_labels, as_metadata, as_references, labels_from_text, typed_cells
-from .columns import Cells, Columns, ResolvedColumns, Rows, Source, resolve_columns
+from .columns import Cells, Columns, ResolvedColumns, Source, TableRows, resolve_columns
 from .errors import ColumnWarning, TableError
 from .numbers import check_numbers, identifier_columns, read_raw
 from .text import TextSource
@@ -49,7 +49,7 @@ class Table:
     decimal : what came before the decimals of numbers in text
     """
 
-    X: Rows
+    X: TableRows
     y: np.ndarray | None = None
     ids: np.ndarray | None = None
     references: list[str | None] | None = None
@@ -91,7 +91,7 @@ def read_table(path: str | os.PathLike[str], columns: Columns | None = None) -> 
     return with_wanted_labels(table, columns)
 
 
-def read_vectors(path: str | os.PathLike[str], columns: Columns | None = None) -> Rows:
+def read_vectors(path: str | os.PathLike[str], columns: Columns | None = None) -> TableRows:
     """Read only the rows of a file, as :func:`read_table` would."""
     path, columns = check_readable(path), columns or Columns()
     source = _opened(path, columns)
@@ -172,7 +172,7 @@ def check_readable(path: str | os.PathLike[str]) -> Path:
     return path
 
 
-def warn_of_identifiers(X: Rows, names: Sequence[str], source: Source) -> None:
+def warn_of_identifiers(X: TableRows, names: Sequence[str], source: Source) -> None:
     """Warn of features that look like ids."""
     suspects = identifier_columns(X, names)
     if suspects and len(suspects) < len(names):
@@ -195,7 +195,7 @@ def _opened(path: Path, columns: Columns) -> Source:
 
 def _read(
     source: Source, found: ResolvedColumns, columns: Columns, others: Sequence[str]
-) -> tuple[Rows, Mapping[str, Cells]]:
+) -> tuple[TableRows, Mapping[str, Cells]]:
     if columns.raw and not found.is_vectors:
         return read_raw(source, found.features, columns, others)
     if isinstance(source, ArraySource):

@@ -17,7 +17,7 @@ from ..._common.extras import require
 from ..._common.strict_json import parse_json
 from ..._common.warn import warn_caller
 from .cells import is_missing_mark
-from .columns import Cells, Kind, Rows
+from .columns import Cells, Kind, TableRows
 from .errors import TableError
 from .locations import Location, opened
 
@@ -47,7 +47,7 @@ class JsonLinesSource:
 
     def read(
         self, features: Sequence[str], others: Sequence[str], *, allow_missing: bool
-    ) -> tuple[Rows | None, Mapping[str, Cells]]:
+    ) -> tuple[TableRows | None, Mapping[str, Cells]]:
         """Return features as numbers, null as NaN, and other columns as they are."""
         columns = {name: self._column(name) for name in others}
         if not features:
@@ -141,7 +141,7 @@ class ParquetSource:
 
     def read(
         self, features: Sequence[str], others: Sequence[str], *, allow_missing: bool
-    ) -> tuple[Rows | None, Mapping[str, Cells]]:
+    ) -> tuple[TableRows | None, Mapping[str, Cells]]:
         """Read features in their own precision, and other columns as lists of Python values."""
         wanted = list(dict.fromkeys([*features, *others]))
         parquet = require("pyarrow.parquet", extra="parquet")
@@ -216,7 +216,7 @@ class ArraySource:
 
     def read(
         self, features: Sequence[str], others: Sequence[str], *, allow_missing: bool
-    ) -> tuple[Rows | None, Mapping[str, Cells]]:
+    ) -> tuple[TableRows | None, Mapping[str, Cells]]:
         """Read the matrix and the other arrays; what does not have one entry per row is left out with a warning."""
         if not features:
             return None, {name: self._load(name) for name in others}
@@ -276,7 +276,7 @@ class MatrixSource:
 
     def read(
         self, features: Sequence[str], others: Sequence[str], *, allow_missing: bool
-    ) -> tuple[Rows, Mapping[str, Cells]]:
+    ) -> tuple[TableRows, Mapping[str, Cells]]:
         """Read the matrix."""
         with _array_damage_reported(self.path):
             return np.load(self.path, allow_pickle=False), {}
@@ -290,7 +290,7 @@ class SparseSource(MatrixSource):
 
     def read(
         self, features: Sequence[str], others: Sequence[str], *, allow_missing: bool
-    ) -> tuple[Rows, Mapping[str, Cells]]:
+    ) -> tuple[TableRows, Mapping[str, Cells]]:
         """Read the matrix by rows; indices out of range would crash compiled code, so all are checked."""
         with _array_damage_reported(self.path):
             matrix = sparse.load_npz(self.path)

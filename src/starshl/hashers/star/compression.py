@@ -88,7 +88,7 @@ def compress_expansion(
     fit = _with_moved_rows if may_move else _with_chosen_rows
     if further is not None and issparse(further.values):
         raise ValueError("X is a sparse matrix; compress compares scores on dense rows. Give some rows as X.toarray().")
-    rows = _Rows(expansion.support_samples, expansion.support_samples[:0] if further is None else further.values)
+    rows = _RowPool(expansion.support_samples, expansion.support_samples[:0] if further is None else further.values)
     with single_threaded_blas():
         small = fit(expansion, rows, n_support, check_random_state(random_state))
         norms = _norms(small.coefficients, _mean_kernel(small, small.support_samples))
@@ -105,7 +105,7 @@ def compress_expansion(
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
+class _RowPool:
     """Samples on which scores are compared: support rows, which may be kept, and further ones."""
 
     support: np.ndarray
@@ -115,12 +115,12 @@ class _Rows:
     def all(self) -> np.ndarray:
         return np.concatenate([self.support, self.further.astype(self.support.dtype, copy=False)])
 
-    def split(self, rng: np.random.RandomState) -> tuple[_Rows, _Rows]:
+    def split(self, rng: np.random.RandomState) -> tuple[_RowPool, _RowPool]:
         """Return most of the rows and a random rest, at least one support row in each."""
         orders = rng.permutation(len(self.support)), rng.permutation(len(self.further))
         sizes = max(1, len(self.support) // _ROWS_PER_HELD_OUT_ROW), len(self.further) // _ROWS_PER_HELD_OUT_ROW
-        rest = _Rows(self.support[orders[0][: sizes[0]]], self.further[orders[1][: sizes[1]]])
-        return _Rows(self.support[orders[0][sizes[0] :]], self.further[orders[1][sizes[1] :]]), rest
+        rest = _RowPool(self.support[orders[0][: sizes[0]]], self.further[orders[1][: sizes[1]]])
+        return _RowPool(self.support[orders[0][sizes[0] :]], self.further[orders[1][sizes[1] :]]), rest
 
 
 def _check_n_support(expansion: Expansion, n_support: int | None) -> int:
@@ -148,7 +148,7 @@ def _check_n_support(expansion: Expansion, n_support: int | None) -> int:
     return n_support
 
 
-def _with_moved_rows(expansion: Expansion, rows: _Rows, n_support: int, rng: np.random.RandomState) -> Expansion:
+def _with_moved_rows(expansion: Expansion, rows: _RowPool, n_support: int, rng: np.random.RandomState) -> Expansion:
     # Around a row, too, the scores must be as before.
     nearby = np.concatenate([rows.all, _noisy_copies(rows.all, rng)])
     targets = _targets(expansion, nearby)
@@ -173,7 +173,7 @@ def _with_moved_rows(expansion: Expansion, rows: _Rows, n_support: int, rng: np.
     )
 
 
-def _with_chosen_rows(expansion: Expansion, rows: _Rows, n_support: int, rng: np.random.RandomState) -> Expansion:
+def _with_chosen_rows(expansion: Expansion, rows: _RowPool, n_support: int, rng: np.random.RandomState) -> Expansion:
     weights = np.broadcast_to(expansion.mean_weights, expansion.weights.shape).copy()
     candidates = replace(expansion, weights=weights, support_samples=rows.support)
     targets, values = _targets(expansion, rows.all), _mean_kernel(candidates, rows.all)

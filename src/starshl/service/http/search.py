@@ -19,7 +19,7 @@ from ...collection.options import SearchOptions
 from ...collection.previews import PREVIEW_TYPES
 from ...data.features.picture_files import MEDIA_TYPES
 from ..inputs import picture_and_preview, picture_vector, row_vectors, text_vectors
-from ..searcher import Rows, Searcher
+from ..searcher import Searcher, VectorsLike
 from ..writes import NewItems
 from .collections import ItemId
 from .dependencies import SearcherDep, WriteKeyDep, in_thread, result_of, router
@@ -100,7 +100,7 @@ async def _notes(options: SearchOptions, searcher: Searcher) -> list[str]:
     return await in_thread(searcher.notes, options.filters) if options.filters else []
 
 
-async def _vectors(body: VectorsRequest | SearchRequest, searcher: Searcher) -> Rows:
+async def _vectors(body: VectorsRequest | SearchRequest, searcher: Searcher) -> VectorsLike:
     if body.rows is not None:
         return await result_of(row_vectors(searcher, body.rows))
     if body.texts is not None:
@@ -110,7 +110,9 @@ async def _vectors(body: VectorsRequest | SearchRequest, searcher: Searcher) -> 
 
 
 def _text_notes(
-    body: VectorsRequest | SearchRequest, vectors: Rows | None, outcome: str = "what is found there means nothing"
+    body: VectorsRequest | SearchRequest,
+    vectors: VectorsLike | None,
+    outcome: str = "what is found there means nothing",
 ) -> list[str]:
     """Return a note about texts without a known word, if there are any, that says what becomes of them."""
     note = None if body.texts is None else unknown_texts_note(body.texts, np.asarray(vectors), outcome)
