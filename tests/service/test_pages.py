@@ -11,7 +11,7 @@ from starlette.datastructures import QueryParams
 
 from starshl import Collection, StarRidge
 from starshl.service.app import PARTS
-from starshl.service.comparison import Comparison
+from starshl.service.comparison import OtherMethods
 from starshl.service.explorer.explore import describe_query
 from starshl.service.explorer.question import Question
 from starshl.service.explorer.teach import shortcuts
@@ -50,8 +50,8 @@ def test_the_fast_part_of_a_page_leaves_the_other_methods_out(ask):
 
 
 def test_exact_search_and_a_baseline_appear_beside_the_codes_once_they_are_prepared(ask, monkeypatch):
-    go_on, prepare = threading.Event(), Comparison.prepare
-    monkeypatch.setattr(Comparison, "prepare", lambda self, job: go_on.wait(60) and prepare(self, job))
+    go_on, prepare = threading.Event(), OtherMethods.prepare
+    monkeypatch.setattr(OtherMethods, "prepare", lambda self, job: go_on.wait(60) and prepare(self, job))
     assert "being prepared" in page(ask, "/explore/things?item=0").text
     go_on.set()
     rest = "/explore/things?item=0&part=rest"
@@ -203,11 +203,11 @@ def test_a_query_is_described_where_only_some_rows_had_labels_that_are_words(tmp
 
 def test_exact_search_finds_what_a_sort_of_all_distances_finds(folder, rows):
     from starshl.service import Searcher
-    from starshl.service.comparison import Comparison
+    from starshl.service.comparison import OtherMethods
     from starshl.service.jobs import RunningJob
 
     searcher = Searcher(folder)
-    other_ways = Comparison(searcher)
+    other_ways = OtherMethods(searcher)
     assert not other_ways.is_ready
     other_ways.prepare(RunningJob("compare", "things"))
     exact, _ = other_ways.search(rows[7], 5)

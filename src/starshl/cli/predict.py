@@ -125,7 +125,7 @@ def predict_rows(
     hasher = load_model(model, jobs)
     _check_predicts(hasher, proba=proba, reject=reject)
     table = read_rows(source, columns, hasher)
-    predictions = Predictions.of(hasher, table.X, proba=proba, reject=reject)
+    predictions = RowPredictions.of(hasher, table.X, proba=proba, reject=reject)
     summary: dict[str, Any] = {"n_rows": len(predictions.labels)}
     summary |= {"accuracy": None, "n_compared": 0, "n_training_rows": None}
     summary |= _compare(hasher, table, predictions) | predictions.totals()
@@ -146,7 +146,7 @@ def _check_predicts(hasher: BaseHasher, *, proba: bool, reject: float | None) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Predictions:
+class RowPredictions:
     """What a model says of rows.
 
     Parameters
@@ -165,7 +165,7 @@ class Predictions:
     novelty: np.ndarray | None = None
 
     @classmethod
-    def of(cls, classifier: Any, X: Any, *, proba: bool = False, reject: float | None = None) -> Predictions:
+    def of(cls, classifier: Any, X: Any, *, proba: bool = False, reject: float | None = None) -> RowPredictions:
         """Ask a classifier."""
         import numpy as np
 
@@ -216,7 +216,7 @@ class Predictions:
         return found | {"predictions": self.answers()}
 
 
-def _write_labels(path: Path, predictions: Predictions) -> None:
+def _write_labels(path: Path, predictions: RowPredictions) -> None:
     """Write labels: a .npy vector, a .csv with a column named label, or an .npz with probabilities."""
     import numpy as np
 
@@ -236,7 +236,7 @@ def _write_labels(path: Path, predictions: Predictions) -> None:
     write_atomically(path, buffer.getvalue())
 
 
-def _label_lines(predictions: Predictions) -> str:
+def _label_lines(predictions: RowPredictions) -> str:
     columns: dict[str, list[Any]] = {"label": predictions.answers()}
     if predictions.proba is not None and predictions.confidence is not None:
         columns["confidence"] = predictions.confidence.tolist()
@@ -263,7 +263,7 @@ def _rejected_phrase(summary: dict[str, Any]) -> str:
     return f", {summary['n_rejected']:,} of them blank (none of the classes)"
 
 
-def _compare(hasher: BaseHasher, table: Table, predictions: Predictions) -> dict[str, Any]:
+def _compare(hasher: BaseHasher, table: Table, predictions: RowPredictions) -> dict[str, Any]:
     """Return the accuracy of rows that were not rejected, and how many come from the training of the model."""
     from .._common.labels import check_labels
 

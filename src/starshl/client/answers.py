@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Self, TypeAlias
 
 from .._common.labels import Label
-from ..collection.answers import Answer, Item
+from ..collection.answers import Item, JsonAnswer
 
 JobState: TypeAlias = Literal["waiting", "running", "done", "failed", "canceled", "interrupted"]
 
 
 @dataclass(frozen=True, slots=True)
-class CollectionInfo(Answer):
+class CollectionInfo(JsonAnswer):
     """What a collection is and can do.
 
     ``kind`` is what its items are: "pictures", "texts" or "vectors". ``title`` names the metadata field to show.
@@ -39,7 +39,7 @@ class CollectionInfo(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class ItemPage(Answer):
+class ItemPage(JsonAnswer):
     """Items by id; ``next`` is what to pass as ``after`` for more, None if there are no more.
 
     ``notes`` say what could be asked better.
@@ -55,7 +55,7 @@ class ItemPage(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Written(Answer):
+class Written(JsonAnswer):
     """A change: the ids that it was about, and how many items it changed; a removal by filter has no ids.
 
     ``repeated`` if an earlier attempt with the same key had stored it.
@@ -67,7 +67,7 @@ class Written(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction(Answer):
+class Prediction(JsonAnswer):
     """Predicted labels, and the probabilities of all classes if they were asked for.
 
     The label of a text without a known word is None, and ``notes`` name such texts.
@@ -80,7 +80,7 @@ class Prediction(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot(Answer):
+class Snapshot(JsonAnswer):
     """A snapshot: its name, bytes, and when it was made, in seconds since 1970."""
 
     name: str
@@ -89,7 +89,7 @@ class Snapshot(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Job(Answer):
+class Job(JsonAnswer):
     """Work in the background; times are seconds since 1970.
 
     A job is "interrupted" if the service ended while it waited or ran; ``error`` then says what is stored and what to

@@ -12,7 +12,7 @@ from typing import Any, Self, overload
 from .._common.labels import Label
 
 
-class Answer:
+class JsonAnswer:
     """A value that travels as JSON; a reader ignores fields that only a newer service knows."""
 
     __slots__ = ()
@@ -30,7 +30,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Item(Answer):
+class Item(JsonAnswer):
     """A stored item; ``code_from`` says whether its code follows from its label or its vector.
 
     ``model_digest`` is that of the model that encoded the vector, None if it is not known. ``vector`` is the kept
@@ -47,7 +47,7 @@ class Item(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class ClassOfCode(Answer):
+class ClassOfCode(JsonAnswer):
     """The class whose codeword is nearest to a code, and how many bits they differ in."""
 
     label: Label
@@ -55,7 +55,7 @@ class ClassOfCode(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation(Answer):
+class Explanation(JsonAnswer):
     """Why an item matches a query; ``text`` puts it into words.
 
     Attributes
@@ -104,7 +104,7 @@ class Explanation(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class Hit(Answer):
+class Hit(JsonAnswer):
     """An item near a query.
 
     ``distance`` is the Hamming distance of the codes, or that of the index of a HybridHasher, in which another class
@@ -129,7 +129,7 @@ class Hit(Answer):
 
 
 @dataclass(frozen=True, slots=True)
-class SearchResult(Answer, Sequence[Hit]):
+class SearchResult(JsonAnswer, Sequence[Hit]):
     """The hits of one query, nearest first; ``total`` counts also those that a search by radius leaves out.
 
     ``novelty`` is how unlike the training rows the query is, from 0 to 1, if the search was to reject novel ones.

@@ -174,7 +174,7 @@ class MergedSearch(NamedTuple):
     """Queries that were encoded once, and the way to ask all collections."""
 
     ask: Ask
-    asked: Encoded
+    asked: EncodedQueries
     options: SearchOptions
 
     def found(self) -> list[SearchResult]:
@@ -238,7 +238,7 @@ def _listed(
     return rescoring.candidates(listed, None if products is None else products[span], k)
 
 
-class Encoded(NamedTuple):
+class EncodedQueries(NamedTuple):
     """Queries as the indexes of all collections take them, and what another class costs there."""
 
     queries: Queries
@@ -252,10 +252,12 @@ class Part(NamedTuple):
     products: np.ndarray | None = None
 
 
-def encoded(collection: Collection, X: SamplesLike | None, items: ArrayLike | None, options: SearchOptions) -> Encoded:
+def encoded(
+    collection: Collection, X: SamplesLike | None, items: ArrayLike | None, options: SearchOptions
+) -> EncodedQueries:
     """Encode rows, or take the codes of items stored here, with vectors and scores if they are to be rescored."""
     with collection._session.reading() as (state, store):
-        return Encoded(Queries.of(state, store, X, items, options), state.index.class_rule)
+        return EncodedQueries(Queries.of(state, store, X, items, options), state.index.class_rule)
 
 
 def held_here(collection: Collection, ids: np.ndarray) -> np.ndarray:

@@ -62,7 +62,7 @@ def merged_radius_neighbors(answers: Sequence[RadiusNeighbors], n_queries: int) 
     return RadiusNeighbors(starts, distances[order], ids[order])
 
 
-class _State(NamedTuple):
+class _Shards(NamedTuple):
     """The futures of all shards, and how many items these hold; replaced as a whole by every change."""
 
     shards: tuple[Any, ...]
@@ -94,7 +94,7 @@ class ShardedIndex(HammingIndex):
     def __init__(self, n_bits: int, client: Any) -> None:
         self.n_bits = check_integer(n_bits, "n_bits", low=1)
         self._engine = DaskEngine(client)
-        self._state = _State((), 0)
+        self._state = _Shards((), 0)
         self._changing = Lock()
 
     @classmethod
@@ -117,7 +117,7 @@ class ShardedIndex(HammingIndex):
             index._engine.submit(_read_shard, path, range(start, min(start + step, len(lengths))), int(firsts[start]))
             for start in range(0, len(lengths), step)
         )
-        index._state = _State(shards, manifest["n_rows"])
+        index._state = _Shards(shards, manifest["n_rows"])
         return index
 
     @property
@@ -148,14 +148,14 @@ class ShardedIndex(HammingIndex):
                     "Remove it first, or give a new id."
                 )
             shards, n_items = self._state
-            self._state = _State((*shards, self._engine.submit(_make_shard, codes, ids)), n_items + len(ids))
+            self._state = _Shards((*shards, self._engine.submit(_make_shard, codes, ids)), n_items + len(ids))
         return ids
 
     def _remove(self, ids: np.ndarray) -> None:
         with self._changing:
             self._require_known(ids)
             shards = tuple(self._engine.submit(_without, shard, ids) for shard in self._state.shards)
-            self._state = _State(shards, self._state.n_items - len(ids))
+            self._state = _Shards(shards, self._state.n_items - len(ids))
 
     def _search(
         self,

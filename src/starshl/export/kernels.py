@@ -69,7 +69,7 @@ def _group_expansion(
     rows: Value, support: np.ndarray, kernels: Sequence[Kernel], weights: np.ndarray, coefficients: np.ndarray
 ) -> list[Value]:
     """Return the terms of the expansion of kernels that read the same columns."""
-    pairs = Pairs(rows, support)
+    pairs = PairValues(rows, support)
     plain = [m for m, kernel in enumerate(kernels) if not isinstance(kernel, FittedGraphGaussian)]
     values = [_FORMULAS[type(kernels[m])](kernels[m], pairs) for m in plain]
     if weights.ndim == 1:  # one mixture for all functions: sum the kernels, then multiply once
@@ -88,12 +88,12 @@ def _graph_gaussian(kernel: FittedGraphGaussian, rows: Value, support: np.ndarra
     gaussian, scale = Gaussian(kernel.sigma), kernel._scale
     taken = columns @ (kernel._correction @ gaussian(kernel.rows, support)).T
     return [
-        _gaussian(gaussian, Pairs(rows, support)) @ (scale * columns).T,
-        _gaussian(gaussian, Pairs(rows, kernel.rows)) @ (-scale * taken).T,
+        _gaussian(gaussian, PairValues(rows, support)) @ (scale * columns).T,
+        _gaussian(gaussian, PairValues(rows, kernel.rows)) @ (-scale * taken).T,
     ]
 
 
-class Pairs:
+class PairValues:
     """Inner products and squared distances between rows and fixed ones, from one matrix product.
 
     Both are relative to the mean of the fixed rows, so that rows far from zero lose no digits.
@@ -141,27 +141,27 @@ class Pairs:
         return products * inverse * np.divide(1.0, root, out=np.zeros_like(root), where=root > 0)
 
 
-def _gaussian(kernel: Any, pairs: Pairs) -> Value:
+def _gaussian(kernel: Any, pairs: PairValues) -> Value:
     return (pairs.squared_distances * _finite(-0.5 / kernel.sigma / kernel.sigma, pairs)).apply("Exp")
 
 
-def _cauchy(kernel: Any, pairs: Pairs) -> Value:
+def _cauchy(kernel: Any, pairs: PairValues) -> Value:
     return 1.0 / (pairs.squared_distances * _finite(1.0 / kernel.scale / kernel.scale, pairs) + 1.0)
 
 
-def _linear(kernel: Any, pairs: Pairs) -> Value:
+def _linear(kernel: Any, pairs: PairValues) -> Value:
     return pairs.cosines
 
 
-def _polynomial(kernel: Any, pairs: Pairs) -> Value:
+def _polynomial(kernel: Any, pairs: PairValues) -> Value:
     return _power(pairs.normalized(pairs.inner + kernel.bias, kernel.bias), kernel.degree)
 
 
-def _shifted_cosine(kernel: Any, pairs: Pairs) -> Value:
+def _shifted_cosine(kernel: Any, pairs: PairValues) -> Value:
     return _power((pairs.cosines + 1.0) * 0.5, kernel.power)
 
 
-_FORMULAS: dict[type, Callable[[Any, Pairs], Value]] = {
+_FORMULAS: dict[type, Callable[[Any, PairValues], Value]] = {
     Gaussian: _gaussian,
     Cauchy: _cauchy,
     NormalizedLinear: _linear,
@@ -170,7 +170,7 @@ _FORMULAS: dict[type, Callable[[Any, Pairs], Value]] = {
 }
 
 
-def _finite(rate: float, pairs: Pairs) -> float:
+def _finite(rate: float, pairs: PairValues) -> float:
     """Return a rate that does not turn the distance zero of equal rows into NaN."""
     largest = float(np.finfo(pairs.rows.dtype).max)
     return float(np.clip(rate, -largest, largest))

@@ -33,7 +33,7 @@ from ..hashers.star.star_shl import StarSHL
 from .graph import MAX_MODEL_BYTES, Value, gaussian_expansion, project, squared_distances, squared_norms
 from .kernels import kernel_expansion
 
-Written: TypeAlias = Mapping[type, Callable[[Any, Value], Value]]
+Writers: TypeAlias = Mapping[type, Callable[[Any, Value], Value]]
 """Functions that write fitted hashers of a class as parts of a graph."""
 
 
@@ -52,12 +52,12 @@ def probabilities(hasher: BaseHasher, rows: Value) -> Value:
     return _written(hasher.class_part, PROBABILITIES, "probabilities", rows)
 
 
-def can_be_written(hasher: BaseHasher, table: Written) -> bool:
+def can_be_written(hasher: BaseHasher, table: Writers) -> bool:
     """Tell whether a table says how to write a fitted hasher."""
     return any(each in table for each in type(hasher).__mro__)
 
 
-def _written(hasher: BaseHasher, table: Written, what: str, rows: Value) -> Value:
+def _written(hasher: BaseHasher, table: Writers, what: str, rows: Value) -> Value:
     for each in type(hasher).__mro__:
         if each in table:
             return table[each](hasher, rows)
@@ -291,7 +291,7 @@ def _hybrid(hasher: Any, rows: Value) -> Value:
 
 # Which function writes which method: the entry of the nearest class that a hasher derives from.
 
-SCORES: Written = {
+SCORES: Writers = {
     StarSHL: bit_expansion,
     StarRidge: posterior_bits,
     HybridHasher: _hybrid,
@@ -313,9 +313,9 @@ SCORES: Written = {
     KMeansHash: _product_quantizers,
     SemanticHashing: _autoencoder,
 }
-CLASSES: Written = {
+CLASSES: Writers = {
     StarRidge: _largest_class_score,
     StarSHL: _class_of_nearest_codeword,
     CodewordSVM: _decoded,
 }
-PROBABILITIES: Written = {StarRidge: _ridge_probabilities}
+PROBABILITIES: Writers = {StarRidge: _ridge_probabilities}

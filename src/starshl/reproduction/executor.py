@@ -84,7 +84,7 @@ def _beginnings(kind: Kind) -> list[Kind]:
     return [kind[:length] for length in range(len(kind), -1, -1)]
 
 
-class Job(Protocol):
+class RunTask(Protocol):
     """A run to do: picklable, and the same record wherever it is performed."""
 
     @property
@@ -104,7 +104,7 @@ class Job(Protocol):
         ...
 
     def effort(self, *, first: bool) -> float:
-        """About how long it takes, in any unit that all jobs share, as the first of its group or after others."""
+        """About how long it takes, in any unit that all tasks share, as the first of its group or after others."""
         ...
 
     @property
@@ -149,7 +149,7 @@ class Outcome:
 
 
 def execute(
-    jobs: Sequence[Job],
+    tasks: Sequence[RunTask],
     folder: RecordFolder,
     summaries: SummaryFolder,
     *,
@@ -161,7 +161,7 @@ def execute(
 
     Parameters
     ----------
-    jobs : sequence of Job
+    tasks : sequence of RunTask
     folder : RecordFolder
     summaries : SummaryFolder
     n_jobs : int, default=None
@@ -173,38 +173,38 @@ def execute(
     """
     outcome = Outcome()
     pending = []
-    for job in {job.key.text: job for job in jobs}.values():
-        summary = _earlier(job, folder, summaries, outcome)
+    for task in {task.key.text: task for task in tasks}.values():
+        summary = _earlier(task, folder, summaries, outcome)
         if summary is None or (retry_failed and not summary.record.ok):
-            pending.append(job)
+            pending.append(task)
             continue
         outcome.n_reused += 1
         if not summary.record.ok:
-            outcome.failed[job.title] = summary.record.message
+            outcome.failed[task.title] = summary.record.message
     n_workers = min(effective_n_jobs(n_jobs), len(pending))
     clock = Clock(_efforts(pending), max(1, n_workers))
     run_pending = _run_here if n_workers <= 1 else _run_in_workers
     # Closed whatever happens: workers end with it.
     with closing(run_pending(pending, folder, n_workers)) as runs:
-        for job, summary, seconds in runs:
+        for task, summary, seconds in runs:
             summaries.add(summary)
             outcome.n_done += 1
             if not summary.record.ok:
-                outcome.failed[job.title] = summary.record.message
+                outcome.failed[task.title] = summary.record.message
             # Loops are compiled once, so that says nothing about other runs.
-            clock.note(job.key.text, max(0.0, seconds - summary.record.seconds.get("compile", 0.0)))
-            report(Progress(outcome.n_done, len(pending), len(outcome.failed), job.title, clock.seconds_left()))
+            clock.note(task.key.text, max(0.0, seconds - summary.record.seconds.get("compile", 0.0)))
+            report(Progress(outcome.n_done, len(pending), len(outcome.failed), task.title, clock.seconds_left()))
     return outcome
 
 
-def _earlier(job: Job, folder: RecordFolder, summaries: SummaryFolder, outcome: Outcome) -> RunSummary | None:
+def _earlier(task: RunTask, folder: RecordFolder, summaries: SummaryFolder, outcome: Outcome) -> RunSummary | None:
     """Return the summary of a finished run, made from its record if necessary; None if the run must be done."""
-    path = folder.path_of(job.key)
-    summary = summaries.get(job.key)
+    path = folder.path_of(task.key)
+    summary = summaries.get(task.key)
     if not path.exists():
-        return None if job.needs_codes and summary is not None and summary.record.ok else summary
+        return None if task.needs_codes and summary is not None and summary.record.ok else summary
     try:
-        record = folder.load(job.key)
+        record = folder.load(task.key)
     except RecordFormatError:
         outcome.damaged.append(path.relative_to(folder.path).as_posix())
         return None
@@ -215,20 +215,20 @@ def _earlier(job: Job, folder: RecordFolder, summaries: SummaryFolder, outcome: 
 
 
 def _run_here(
-    pending: Sequence[Job], folder: RecordFolder, n_workers: int
-) -> Generator[tuple[Job, RunSummary, float], None, None]:
+    pending: Sequence[RunTask], folder: RecordFolder, n_workers: int
+) -> Generator[tuple[RunTask, RunSummary, float], None, None]:
     performer = _Performer(folder, bytes_to_share(n_workers))
-    for job in itertools.chain.from_iterable(_grouped(pending)):
+    for task in itertools.chain.from_iterable(_grouped(pending)):
         start = time.perf_counter()
-        summary = performer.run_and_save(job)
-        yield job, summary, time.perf_counter() - start
+        summary = performer.run_and_save(task)
+        yield task, summary, time.perf_counter() - start
 
 
-def _grouped(jobs: Sequence[Job]) -> list[list[Job]]:
-    """Return the jobs of each group, in the order of the first of each."""
-    groups: dict[tuple[object, ...], list[Job]] = {}
-    for job in jobs:
-        groups.setdefault(job.group, []).append(job)
+def _grouped(tasks: Sequence[RunTask]) -> list[list[RunTask]]:
+    """Return the tasks of each group, in the order of the first of each."""
+    groups: dict[tuple[object, ...], list[RunTask]] = {}
+    for task in tasks:
+        groups.setdefault(task.group, []).append(task)
     return list(groups.values())
 
 
@@ -238,12 +238,12 @@ def bytes_to_share(n_workers: int) -> int:
     return int(_SHARED_BYTES_ELSEWHERE if free is None else _SHARED_MEMORY * free) // max(1, n_workers)
 
 
-def _efforts(jobs: Sequence[Job]) -> dict[str, tuple[tuple[object, ...], float]]:
-    """Return kind and effort of each job: a method has the same pace at all lengths and in all runs of a protocol."""
+def _efforts(tasks: Sequence[RunTask]) -> dict[str, tuple[tuple[object, ...], float]]:
+    """Return kind and effort of each task: a method has the same pace at all lengths and in all runs of a protocol."""
     return {
-        job.key.text: ((job.key.protocol, job.key.method, number == 0), job.effort(first=number == 0))
-        for group in _grouped(jobs)
-        for number, job in enumerate(group)
+        task.key.text: ((task.key.protocol, task.key.method, number == 0), task.effort(first=number == 0))
+        for group in _grouped(tasks)
+        for number, task in enumerate(group)
     }
 
 
@@ -255,30 +255,30 @@ class _Performer:
         self.group: tuple[object, ...] | None = None
         self.work = ResultCache(max_bytes)
 
-    def run_and_save(self, job: Job) -> RunSummary:
-        if job.group != self.group:
+    def run_and_save(self, task: RunTask) -> RunSummary:
+        if task.group != self.group:
             self.work.clear()
-            self.group = job.group
+            self.group = task.group
         with single_threaded_blas(), caching_results(self.work):
-            record = job.perform()
+            record = task.perform()
             self.folder.save(record)
             return summarize_record(record, n_jobs=1)
 
 
 def _run_in_workers(
-    pending: Sequence[Job], folder: RecordFolder, n_workers: int
-) -> Generator[tuple[Job, RunSummary, float], None, None]:
+    pending: Sequence[RunTask], folder: RecordFolder, n_workers: int
+) -> Generator[tuple[RunTask, RunSummary, float], None, None]:
     queue, max_bytes = _grouped(pending), bytes_to_share(n_workers)
     workers = [_RunWorker(folder, max_bytes, queue) for _ in range(n_workers)]
     # Each thread waits for one process.
     with ThreadPoolExecutor(n_workers, thread_name_prefix="runs") as threads:
         try:
-            running = {threads.submit(worker.run, job): worker for worker in workers for job in worker.next_job()}
+            running = {threads.submit(worker.run, task): worker for worker in workers for task in worker.next_task()}
             while running:
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     worker = running.pop(future)
                     yield future.result()
-                    running |= {threads.submit(worker.run, job): worker for job in worker.next_job()}
+                    running |= {threads.submit(worker.run, task): worker for task in worker.next_task()}
         finally:
             for worker in workers:
                 worker.stop()
@@ -287,40 +287,40 @@ def _run_in_workers(
 class _RunWorker:
     """A process that does one run after another, all of a group before the next one, and is replaced if it dies."""
 
-    def __init__(self, folder: RecordFolder, max_bytes: int, queue: list[list[Job]]):
+    def __init__(self, folder: RecordFolder, max_bytes: int, queue: list[list[RunTask]]):
         self._folder, self._queue = folder, queue
-        self._rest_of_group: list[Job] = []
+        self._rest_of_group: list[RunTask] = []
         self._worker = Worker(_Performer(folder, max_bytes).run_and_save)
         self._is_stopped = False
 
-    def next_job(self) -> list[Job]:
+    def next_task(self) -> list[RunTask]:
         """Return the next run of its group or else of the next group in the queue, if there is one."""
         if not self._rest_of_group and self._queue:
             self._rest_of_group = self._queue.pop(0)
         return [self._rest_of_group.pop(0)] if self._rest_of_group else []
 
-    def run(self, job: Job) -> tuple[Job, RunSummary, float]:
+    def run(self, task: RunTask) -> tuple[RunTask, RunSummary, float]:
         """Do a run; return its summary and how long it took."""
         started = time.perf_counter()
         try:
-            summary = self._worker.call(job)
+            summary = self._worker.call(task)
         except WorkerDiedError as error:
             if self._is_stopped:
                 raise
-            summary = self._failure(job, error.exit_code)
-        return job, summary, time.perf_counter() - started
+            summary = self._failure(task, error.exit_code)
+        return task, summary, time.perf_counter() - started
 
     def stop(self) -> None:
         """End the process, whatever it is doing."""
         self._is_stopped = True
         self._worker.stop()
 
-    def _failure(self, job: Job, exit_code: int) -> RunSummary:
+    def _failure(self, task: RunTask, exit_code: int) -> RunSummary:
         with suppress(FileNotFoundError, RecordFormatError):
             # It may have died after the run was saved.
-            if (saved := self._folder.load(job.key)).ok:
+            if (saved := self._folder.load(task.key)).ok:
                 return summarize_record(saved)
         message = f"The process of this run ended with code {exit_code}; memory may have run out."
-        record = Record(job.key, job.dataset, "failed", message)
+        record = Record(task.key, task.dataset, "failed", message)
         self._folder.save(record)
         return RunSummary(record)

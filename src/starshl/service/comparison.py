@@ -53,7 +53,7 @@ class _Prepared:
     baseline: ByCodes
 
 
-class Comparison:
+class OtherMethods:
     """Other ways to search a collection that keeps vectors; prepared in the background, and anew when these change."""
 
     def __init__(self, searcher: Searcher) -> None:
@@ -181,7 +181,7 @@ class Quality:
         return self.n_items >= _FEWEST_ITEMS and self.at_best >= _LEAST_AT_BEST
 
 
-def measure_quality(job: RunningJob, collection: Collection, others: Comparison) -> Quality:
+def measure_quality(job: RunningJob, collection: Collection, others: OtherMethods) -> Quality:
     """Search for items with a given label among each other.
 
     Queries are encoded from their vectors, as those of a stranger would be. Where the codes of stored items follow from
@@ -224,7 +224,7 @@ def measure_quality(job: RunningJob, collection: Collection, others: Comparison)
 
 
 def _found(
-    job: RunningJob, collection: Collection, others: Comparison, ids: np.ndarray, queries: list[int], k: int
+    job: RunningJob, collection: Collection, others: OtherMethods, ids: np.ndarray, queries: list[int], k: int
 ) -> dict[str, list[list[int]]]:
     """Return what each method finds for some items among those with these ids, a list of ids per query."""
     by_codes = SearchOptions(k=k, rescore=False, filters=Filters.of(among=ids))

@@ -62,7 +62,7 @@ def wrong_length(name: str, length: int, width: int) -> ValueError:
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class EncodedRows:
     """What a hasher made of rows: codes, or predicted labels and perhaps probabilities."""
 
     hasher: BaseHasher
@@ -71,7 +71,7 @@ class Encoded:
     probabilities: Any = None
 
     @classmethod
-    def of(cls, hasher: BaseHasher, kind: str, X: np.ndarray) -> Encoded:
+    def of(cls, hasher: BaseHasher, kind: str, X: np.ndarray) -> EncodedRows:
         """Encode rows as items ("database") or queries ("encode"), or predict their labels."""
         taking = hasher.for_rows(X)
         if kind == "database":
@@ -82,11 +82,11 @@ class Encoded:
         probabilities = taking.predict_proba(X) if kind == "predict_proba" else None
         return cls(hasher, no_codes, np.asarray(taking.predict(X)), probabilities)
 
-    def part(self, rows: slice) -> Encoded:
+    def part(self, rows: slice) -> EncodedRows:
         """Return what belongs to some of the rows."""
         labels = None if self.labels is None else self.labels[rows]
         probabilities = None if self.probabilities is None else self.probabilities[rows]
-        return Encoded(self.hasher, self.codes[rows], labels, probabilities)
+        return EncodedRows(self.hasher, self.codes[rows], labels, probabilities)
 
 
 def can_predict(hasher: BaseHasher, method: Capability = "predict") -> bool:
@@ -106,7 +106,7 @@ def check_predicts(hasher: BaseHasher, probabilities: bool) -> None:
         hasher.require("predict_proba")
 
 
-def predictions(encoded: Encoded) -> Prediction:
+def predictions(encoded: EncodedRows) -> Prediction:
     """Return predicted labels as plain values."""
     classes = None if encoded.probabilities is None else encoded.hasher.class_labels
     probabilities = None if encoded.probabilities is None else encoded.probabilities.tolist()

@@ -26,7 +26,7 @@ from ..collection.options import ALL_ITEMS, Filters, SearchOptions
 from ..collection.previews import Preview
 from ..exceptions import UnknownIdError
 from .batching import Batcher, chain_future, map_future
-from .encoding import Encoded, can_predict, check_predicts, check_vectors, predictions
+from .encoding import EncodedRows, can_predict, check_predicts, check_vectors, predictions
 from .errors import BusyError, UnknownError, worded
 from .lock import ReadersWriterLock
 from .observer import Observer
@@ -91,7 +91,9 @@ class Searcher:
         self._searches: Batcher[tuple[bool, SearchOptions], _Query, list[SearchResult]] = Batcher(
             self._search_group, largest_group=_ROWS_AT_ONCE
         )
-        self._encodings: Batcher[str, np.ndarray, Encoded] = Batcher(self._encode_group, largest_group=_ROWS_AT_ONCE)
+        self._encodings: Batcher[str, np.ndarray, EncodedRows] = Batcher(
+            self._encode_group, largest_group=_ROWS_AT_ONCE
+        )
         self.writer = Writer(self.opened, self.name, self._observer, read_only=read_only)
 
     def __repr__(self) -> str:
@@ -318,13 +320,13 @@ class Searcher:
         ends = np.cumsum(sizes).tolist()
         return [found[end - size : end] for size, end in zip(sizes, ends, strict=True)]
 
-    def _encode_group(self, kind: str, matrices: list[np.ndarray]) -> list[Encoded]:
+    def _encode_group(self, kind: str, matrices: list[np.ndarray]) -> list[EncodedRows]:
         """Encode the rows of all requests in one call."""
         started = time.perf_counter()
         X = np.concatenate(matrices)
         with self.opened() as collection:
             hasher = collection.hasher
-        encoded = Encoded.of(hasher, kind, X)
+        encoded = EncodedRows.of(hasher, kind, X)
         self._observer.encoded(self.name, len(matrices), len(X), time.perf_counter() - started)
         ends = np.cumsum([len(rows) for rows in matrices]).tolist()
         return [encoded.part(slice(end - len(rows), end)) for rows, end in zip(matrices, ends, strict=True)]

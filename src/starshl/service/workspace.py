@@ -15,7 +15,7 @@ import numpy as np
 from ..client.answers import Job
 from ..collection.collection import Collection
 from ..labeling.lesson import Lesson
-from .comparison import Comparison, Quality, measure_quality
+from .comparison import OtherMethods, Quality, measure_quality
 from .errors import ConflictError, UnknownError
 from .jobs import Jobs, RunningJob
 from .searcher import Searcher
@@ -37,7 +37,7 @@ class Workspace:
 
     def __init__(self, searcher: Searcher, jobs: Jobs) -> None:
         self.searcher = searcher
-        self.comparison = Comparison(searcher)
+        self.comparison = OtherMethods(searcher)
         self._jobs = jobs
         self._lock = threading.Lock()
         self._started: dict[str, str] = {}

@@ -18,7 +18,7 @@ from ..client.answers import Written
 from ..collection.collection import Collection
 from ..collection.options import Filters
 from ..hashers.base import BaseHasher
-from .encoding import Encoded
+from .encoding import EncodedRows
 from .errors import BusyError, KeyReusedError, NotWritableError
 from .observer import Observer
 
@@ -76,14 +76,16 @@ class Writer:
             raise NotWritableError(f"The collection {self._name!r} is served for reading only.")
 
     def put(
-        self, items: NewItems, rows: np.ndarray, encoded: Encoded, key: WriteKey | None, *, replace: bool
+        self, items: NewItems, rows: np.ndarray, encoded: EncodedRows, key: WriteKey | None, *, replace: bool
     ) -> Future[Written]:
         """Store items, given as checked rows and what the hasher made of them."""
 
         def store(collection: Collection, ids: np.ndarray) -> None:
             # If the hasher has been replaced since, the codes are worthless; while this runs, it cannot be replaced
             # again.
-            fresh = encoded if encoded.hasher is collection.hasher else Encoded.of(collection.hasher, "database", rows)
+            fresh = (
+                encoded if encoded.hasher is collection.hasher else EncodedRows.of(collection.hasher, "database", rows)
+            )
             method = collection.upsert if replace else collection.add
             method(
                 rows if collection.vector_dtype else None,

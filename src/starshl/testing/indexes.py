@@ -33,7 +33,7 @@ from .expectations import expect, expect_error, run_checks
 #: A function of the code length that returns a new, empty index.
 Make = Callable[[int], HammingIndex]
 #: Distances and ids, as ``search`` returns them.
-Answer: TypeAlias = tuple[np.ndarray, np.ndarray]
+DistancesAndIds: TypeAlias = tuple[np.ndarray, np.ndarray]
 _N_BITS = 11  # not a whole number of bytes
 _LAST_ID = np.iinfo(np.int64).max
 
@@ -370,7 +370,7 @@ def _brute_force(codes: BinaryCodes, ids: np.ndarray, queries: BinaryCodes, k: i
     return np.array([row[0][:k] for row in ranked]), np.array([row[1][:k] for row in ranked])
 
 
-def _compare(result: Answer, expected: Answer, what: str) -> None:
+def _compare(result: DistancesAndIds, expected: DistancesAndIds, what: str) -> None:
     for name, ours, theirs in zip(("distances", "ids"), result, expected, strict=True):
         expect(
             np.array_equal(ours, theirs), f"{what}: {name} is {ours.tolist()}, expected {np.asarray(theirs).tolist()}"

@@ -30,8 +30,8 @@ from .novelty import learn_novelty, without_novelty
 from .samples import Samples, sample_type
 from .star_training import (
     PAPER_SETTINGS,
-    Settings,
     TrainingSet,
+    TrainingSettings,
     choose_start,
     consult_graph,
     descend,
@@ -357,8 +357,8 @@ class StarSHL(KernelHasher):
         """Return "bits", unless only the kernel matrix is known."""
         return None if is_precomputed(self.kernels) else "bits"
 
-    def _settings(self) -> Settings:
-        return Settings(**{each.name: getattr(self, each.name) for each in fields(Settings)})
+    def _settings(self) -> TrainingSettings:
+        return TrainingSettings(**{each.name: getattr(self, each.name) for each in fields(TrainingSettings)})
 
     def _with_expansion(self, compressed: Compressed) -> Self:
         """Return a hasher of the same settings and codewords, whose training rows are its support rows."""

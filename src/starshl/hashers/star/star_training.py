@@ -57,7 +57,7 @@ _SMALLEST_FLOAT32_TOL = 1e-4  # below it the rounding of kernels, not the tolera
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class TrainingSettings:
     """The parameters of :class:`starshl.StarSHL` that training reads, each within its range.
 
     Codewords, kernels and kernel weights are checked where they are used: that takes the number of classes and kernels.
@@ -126,7 +126,7 @@ class TrainingSet:
     @classmethod
     def read(
         cls,
-        settings: Settings,
+        settings: TrainingSettings,
         samples: Samples,
         y: LabelsLike,
         sample_weight: ArrayLike | None,
@@ -185,7 +185,7 @@ def check_codebook(codewords: CodewordsLike, labels: Labels, n_bits: int) -> Non
     codewords.words_for(labels.classes, n_bits)
 
 
-def _choose_classes(settings: Settings, labels: Labels, *, is_given: bool) -> np.ndarray:
+def _choose_classes(settings: TrainingSettings, labels: Labels, *, is_given: bool) -> np.ndarray:
     """Return the classes, one codeword each: those of y or, without labels, cluster numbers."""
     if not labels.labeled.any():
         # A y without any label is more likely a mistake than a wish for clusters.
@@ -237,7 +237,7 @@ def warn_about_classes(labels: Labels) -> None:
 
 
 def fit_bank(
-    settings: Settings, kernels: str | Sequence[Kernel], training: TrainingSet
+    settings: TrainingSettings, kernels: str | Sequence[Kernel], training: TrainingSet
 ) -> tuple[list[Kernel], Bank | RemoteBank]:
     """Return fitted kernels, none if they are precomputed, and the bank that evaluates them between training rows.
 
@@ -260,7 +260,7 @@ def _make_bank(samples: Samples, kernels: list[Kernel], plan: MemoryPlan) -> Ban
 
 
 def consult_graph(
-    settings: Settings,
+    settings: TrainingSettings,
     training: TrainingSet,
     bank: Bank | RemoteBank,
     graph: NeighborGraph | None,
@@ -278,7 +278,7 @@ def consult_graph(
 
 
 def choose_start(
-    settings: Settings,
+    settings: TrainingSettings,
     training: TrainingSet,
     bank: Bank | RemoteBank,
     rng: np.random.RandomState,
@@ -404,7 +404,7 @@ def _draw_seed(rng: np.random.RandomState) -> int:
 
 
 def descend(
-    settings: Settings,
+    settings: TrainingSettings,
     training: TrainingSet,
     bank: Bank | RemoteBank,
     start: Start,
@@ -451,7 +451,7 @@ def _describe_unlabeled(training: TrainingSet) -> str:
     return "rows started from k-means and moved to their nearest codewords"
 
 
-def warn_about(settings: Settings, state: Solution) -> None:
+def warn_about(settings: TrainingSettings, state: Solution) -> None:
     """Warn about non-convergence and collapsed codewords."""
     if not state.converged:
         warn_caller(

@@ -22,7 +22,7 @@ from .objective import (
     surrogate,
     update_column,
 )
-from .problem import Problem, Solution, Start, State, require_parts
+from .problem import DescentState, Problem, Solution, Start, require_parts
 from .proposals import Proposal, propose, quadratic_forms
 from .svm import ACCEPTED_VIOLATION
 
@@ -47,7 +47,7 @@ class _Run:
 
     def __init__(self, problem: Problem, start: Start):
         self.problem = problem
-        self.state = state = State.begin(start)
+        self.state = state = DescentState.begin(start)
         costly = problem.cost > 0
         self.n_codewords, self.n_bits = state.codewords.shape
         self.free_rows = np.flatnonzero(problem.free & costly)

@@ -147,7 +147,7 @@ class Start:
 
 
 @dataclass(slots=True)
-class State:
+class DescentState:
     """What a descent changes; arrays run over bits first, then kernels or rows (scores: rows first).
 
     ``coefficients`` and ``used_weights`` belong together and define the hash functions; ``weights`` are the
@@ -174,7 +174,7 @@ class State:
     converged: bool = False
 
     @classmethod
-    def begin(cls, start: Start) -> State:
+    def begin(cls, start: Start) -> DescentState:
         """Begin with hash functions that are zero and infinitely expensive: any SVM improves on them."""
         n_bits, n_rows = start.codewords.shape[1], len(start.assignments)
         return cls(

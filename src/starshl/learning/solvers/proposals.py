@@ -15,7 +15,7 @@ import numpy as np
 
 from ._svm_loops import violation_of
 from .objective import bit_objective, box, kernel_weights, penalty, squared_norms
-from .problem import KernelBank, Problem, State, SvmSolver
+from .problem import DescentState, KernelBank, Problem, SvmSolver
 from .svm import DualSolution
 
 SMALLEST_TOL = 1e-8  # of an SVM; below it rounding decides, not the solver
@@ -50,7 +50,7 @@ class Proposal:
 
 
 def propose(
-    problem: Problem, state: State, rows: np.ndarray, bits: Sequence[int], *, exact: bool, last: bool
+    problem: Problem, state: DescentState, rows: np.ndarray, bits: Sequence[int], *, exact: bool, last: bool
 ) -> list[Proposal | None]:
     """Return a hash function for each bit, or None where none costs no more than the present one.
 
@@ -95,7 +95,7 @@ def quadratic_forms(expansions: np.ndarray, coefficients: np.ndarray) -> np.ndar
     return np.maximum(0.0, centered @ coefficients)
 
 
-def _first_attempt(problem: Problem, state: State, rows: np.ndarray, bit: int, labels: np.ndarray) -> Attempt:
+def _first_attempt(problem: Problem, state: DescentState, rows: np.ndarray, bit: int, labels: np.ndarray) -> Attempt:
     """Go on from the function that the bit has now."""
     scores, start = state.scores[rows, bit], state.coefficients[bit, rows]
     allowed = bit_objective(labels * scores, problem.upper(rows), float(state.penalty[bit]))
@@ -105,13 +105,15 @@ def _first_attempt(problem: Problem, state: State, rows: np.ndarray, bit: int, l
     return Attempt(bit, labels, start, state.weights[bit], active, problem.svm.tol, allowed)
 
 
-def _at_the_end(state: State, attempt: Attempt) -> Attempt:
+def _at_the_end(state: DescentState, attempt: Attempt) -> Attempt:
     """Ask for a tighter tolerance at once where the weights barely moved, because there is little left to gain."""
     moved = np.abs(state.weights[attempt.bit] - state.used_weights[attempt.bit]).max()
     return replace(attempt, tol=attempt.tol / 10.0) if moved < _SMALL_WEIGHT_CHANGE else attempt
 
 
-def _learn_on_sample(problem: Problem, state: State, rows: np.ndarray, attempts: Sequence[Attempt]) -> list[Attempt]:
+def _learn_on_sample(
+    problem: Problem, state: DescentState, rows: np.ndarray, attempts: Sequence[Attempt]
+) -> list[Attempt]:
     """Start all bits from kernel weights and coefficients of a sample of the rows, where both are cheap to learn.
 
     The weights of different bits are similar, so those of the first are a good start for the others.
@@ -150,7 +152,7 @@ def _learn(
     return replace(attempt, weights=small.weights, start=start, active=chosen)
 
 
-def _try_all(problem: Problem, state: State, rows: np.ndarray, attempts: Sequence[Attempt]) -> list[Proposal]:
+def _try_all(problem: Problem, state: DescentState, rows: np.ndarray, attempts: Sequence[Attempt]) -> list[Proposal]:
     """Solve one SVM for each attempt and look at the result on all rows."""
     if not attempts:
         return []

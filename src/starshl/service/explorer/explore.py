@@ -88,7 +88,7 @@ class QueryDescription:
 
 
 @dataclass(frozen=True, slots=True)
-class MethodResult:
+class MethodHits:
     """What one method found."""
 
     method: str
@@ -127,7 +127,7 @@ class Exploration:
     info: CollectionInfo
     question: Question
     query: SearchQuery | None = None
-    results: list[MethodResult] = field(default_factory=list)
+    results: list[MethodHits] = field(default_factory=list)
     description: QueryDescription | None = None
     match: Match | None = None
     browsed: list[Card] = field(default_factory=list)
@@ -263,7 +263,7 @@ def _query(workspace: Workspace, question: Question) -> SearchQuery:
     return SearchQuery(f"“{question.text}”", None, None, vectors[0])
 
 
-def _search(workspace: Workspace, page: Exploration, method: str, about: str, *, rescore: bool | None) -> MethodResult:
+def _search(workspace: Workspace, page: Exploration, method: str, about: str, *, rescore: bool | None) -> MethodHits:
     """Search with the collection's own hasher; a stored item is left out of its own neighbors."""
     query, question = page.query, page.question
     assert query is not None
@@ -281,10 +281,10 @@ def _search(workspace: Workspace, page: Exploration, method: str, about: str, *,
         cards = _cards(collection, page, found.without(own, question.k))
         # It is at no distance, and so counts as near, unless a filter leaves it out.
         n_own = len(collection.passing(replace(options.filters, among=np.array(own)))) if own else 0
-    return MethodResult(method, about, cards, milliseconds, found.total - n_own)
+    return MethodHits(method, about, cards, milliseconds, found.total - n_own)
 
 
-def _other_methods(workspace: Workspace, page: Exploration, vector: np.ndarray) -> list[MethodResult]:
+def _other_methods(workspace: Workspace, page: Exploration, vector: np.ndarray) -> list[MethodHits]:
     """Search with rescoring, by exact distances, and by the codes of another method."""
     question, query = page.question, page.query
     about = "the codes choose candidates, their vectors decide"
@@ -300,7 +300,7 @@ def _other_methods(workspace: Workspace, page: Exploration, vector: np.ndarray) 
         for ranking in workspace.comparison.search(vector, question.k + 1, among):
             ids = [item for item in ranking.ids if item != own][: question.k]
             cards = _cards(collection, page, existing_items(collection, ids))
-            results.append(MethodResult(ranking.method, ranking.about, cards, ranking.milliseconds, len(cards)))
+            results.append(MethodHits(ranking.method, ranking.about, cards, ranking.milliseconds, len(cards)))
     return results
 
 
