@@ -82,7 +82,7 @@ class LinearKernel(Kernel):
 
 
 def learned(hasher):
-    header, arrays = hasher._pack()
+    header, arrays = hasher.pack()
     return str(header), {name: array.tobytes() for name, array in arrays.items()}
 
 

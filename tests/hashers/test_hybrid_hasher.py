@@ -276,7 +276,7 @@ def test_saved_hybrid_comes_back_with_both_hashers(form, digits, tmp_path, reque
     ("name", "value"), [("class_bits_", 5), ("class_bits_", 0), ("class_weight_", -1), ("class_weight_", 1.5)]
 )
 def test_file_whose_parts_do_not_fit_is_refused(hasher, tmp_path, name, value):
-    header, arrays = hasher._pack()
+    header, arrays = hasher.pack()
     header["fitted"][name] = {"kind": "value", "value": value}
     write_bundle(tmp_path / "bad.star", {"method": "HybridHasher", **header}, arrays)
     with pytest.raises(BundleFormatError, match="do not fit together"):
@@ -292,7 +292,7 @@ def test_file_whose_parts_do_not_fit_is_refused(hasher, tmp_path, name, value):
     ],
 )
 def test_file_with_impossible_arrays_is_refused(residual, tmp_path, name, change):
-    header, arrays = residual._pack()
+    header, arrays = residual.pack()
     arrays["fitted." + name] = np.ascontiguousarray(change(arrays["fitted." + name]))
     write_bundle(tmp_path / "bad.star", {"method": "HybridHasher", **header}, arrays)
     with pytest.raises(BundleFormatError, match="damaged"):

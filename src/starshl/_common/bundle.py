@@ -126,11 +126,11 @@ def _as_stored(array: np.ndarray) -> np.ndarray:
 class Packable(Protocol):
     """An object that consists of named values which a file can hold."""
 
-    def _pack(self) -> dict[str, Any]:
-        """Return the values from which :meth:`_unpack` rebuilds the object."""
+    def pack(self) -> dict[str, Any]:
+        """Return the values from which :meth:`unpack` rebuilds the object."""
 
     @classmethod
-    def _unpack(cls, values: dict[str, Any]) -> Self:
+    def unpack(cls, values: dict[str, Any]) -> Self:
         """Return the object, or raise for values that no object has."""
 
 
@@ -181,7 +181,7 @@ def _pack_one(name: str, key: str, value: Any, arrays: dict[str, np.ndarray]) ->
     if isinstance(value, (list, tuple)) and all(isinstance(item, _SCALARS) for item in value):
         return {"kind": type(value).__name__, "value": [_pack_scalar(item) for item in value]}
     if _PACKABLE.get(type(value).__name__) is type(value):
-        plain, own = pack_values(value._pack(), key + ".")
+        plain, own = pack_values(value.pack(), key + ".")
         arrays |= own
         return {"kind": "object", "class": type(value).__name__, "values": plain}
     what = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else f"of type {type(value).__name__}"
@@ -227,7 +227,7 @@ def _unpack_one(key: str, spec: dict[str, Any], arrays: Mapping[str, np.ndarray]
         items = [_unpack_scalar(item) for item in spec["value"]]
         return _object_array(items) if kind == "objects" else tuple(items) if kind == "tuple" else items
     if kind == "object" and spec["class"] in _PACKABLE:
-        return _PACKABLE[spec["class"]]._unpack(unpack_values(spec["values"], arrays, key + "."))
+        return _PACKABLE[spec["class"]].unpack(unpack_values(spec["values"], arrays, key + "."))
     raise BundleFormatError.damaged(f"it holds {key} as {kind!r}, a kind that this version does not know")
 
 

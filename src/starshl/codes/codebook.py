@@ -195,7 +195,7 @@ class Codebook:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the codebook to one file; :meth:`load` reads it back."""
-        plain, arrays = pack_values(self._pack(), _PREFIX)
+        plain, arrays = pack_values(self.pack(), _PREFIX)
         write_bundle(path, {"codebook": plain}, arrays)
 
     @classmethod
@@ -208,13 +208,13 @@ class Codebook:
             raise BundleFormatError(
                 "{file} does not hold a codebook", advice="Read models with starshl.load.", file=repr(os.fspath(path))
             )
-        return cls._unpack(unpack_values(header["codebook"], arrays, _PREFIX))
+        return cls.unpack(unpack_values(header["codebook"], arrays, _PREFIX))
 
-    def _pack(self) -> dict[str, Any]:
+    def pack(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("words", "classes", "n_first_classes", "fit_digest")}
 
     @classmethod
-    def _unpack(cls, values: dict[str, Any]) -> Self:
+    def unpack(cls, values: dict[str, Any]) -> Self:
         try:
             return cls(**values)
         except (KeyError, TypeError, ValueError) as error:

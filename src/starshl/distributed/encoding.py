@@ -156,7 +156,7 @@ def _plan(
     hasher: BaseHasher, rows: JoinedRows, labels: np.ndarray | None, *, database: bool, partition_rows: int
 ) -> dict[str, Any]:
     """Return what tells this run from others, as JSON holds it."""
-    header, arrays = hasher._pack()
+    header, arrays = hasher.pack()
     return {
         "format": "starshl-codes",
         "version": 1,

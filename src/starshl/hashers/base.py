@@ -493,24 +493,44 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted hasher to one file; :func:`starshl.load` reads it back."""
         check_is_fitted(self)
-        header, arrays = self._pack()
+        header, arrays = self.pack()
         record = {"fit_record": self.fit_record} if self.fit_record else {}
         write_bundle(path, {"method": type(self).__name__, **header, **record}, arrays)
 
-    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return header entries and arrays from which :meth:`_unpack` rebuilds this hasher."""
+    def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return the entries of a file's header and the arrays from which :meth:`unpack` rebuilds this hasher.
+
+        A hasher whose learned attributes are arrays, numbers and strings inherits both methods; one that holds other
+        objects, such as kernels or hashers, overrides both.
+        """
         params, param_arrays = pack_values(self._packable_params(), "param.")
         fitted, fitted_arrays = pack_values(self._packable_state(), "fitted.")
         return {"params": params, "fitted": fitted}, param_arrays | fitted_arrays
 
     @classmethod
-    def _unpack(
+    def unpack(
         cls,
         header: dict[str, Any],
         arrays: dict[str, np.ndarray],
         kernels: Sequence[Any] | None = None,
         steps: Sequence[Any] | None = None,
     ) -> Self:
+        """Return the fitted hasher that :meth:`pack` was called on.
+
+        Parameters
+        ----------
+        header : dict
+            Entries of the file's header; others than those of :meth:`pack` may be among them.
+        arrays : dict of arrays
+            The arrays of the file, by name.
+        kernels, steps : sequence, default=None
+            Kernels and steps that the file names but cannot hold.
+
+        Raises
+        ------
+        BundleFormatError
+            If the parts do not fit together.
+        """
         cls._refuse_given(kernels=kernels, steps=steps)
         hasher = cls(**unpack_values(header["params"], arrays, "param."))
         hasher._restore_state(unpack_values(header["fitted"], arrays, "fitted."))

@@ -122,7 +122,7 @@ def load(
     if isinstance(kind, str) and kind in _OTHER_KINDS and "method" not in header:
         raise _other_kind(path, *_OTHER_KINDS[kind])
     try:
-        hasher = get_class(header["method"])._unpack(header, arrays, kernels=kernels, steps=steps)
+        hasher = get_class(header["method"]).unpack(header, arrays, kernels=kernels, steps=steps)
     except ValueError:
         raise
     except Exception as error:  # a header that anyone may have written can lack or misplace anything
@@ -140,7 +140,7 @@ def _other_kind(path: str | os.PathLike[str], what: str, reader: str) -> BundleF
 
 def pack_inner(hasher: BaseHasher, prefix: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Return the header entry of a fitted hasher that another one holds, and its arrays under prefixed names."""
-    header, arrays = hasher._pack()
+    header, arrays = hasher.pack()
     return {"method": type(hasher).__name__, **header}, {prefix + name: array for name, array in arrays.items()}
 
 
@@ -149,4 +149,4 @@ def unpack_inner(
 ) -> BaseHasher:
     """Return the hasher that :func:`pack_inner` was given; ``arrays`` may hold those of others, too."""
     own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-    return get_class(header["method"])._unpack(header, own, kernels=kernels)
+    return get_class(header["method"]).unpack(header, own, kernels=kernels)

@@ -444,11 +444,11 @@ class HybridHasher(BaseHasher):
         """Return the bits of the class field; classes share one where the field is too short."""
         return binary_words(numbers % (1 << self.class_bits_), self.class_bits_)
 
-    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         return pack_hybrid(self._packable_params(), self._packable_state())
 
     @classmethod
-    def _unpack(
+    def unpack(
         cls,
         header: dict[str, Any],
         arrays: dict[str, np.ndarray],

@@ -405,7 +405,7 @@ class PreparedHasher(BaseHasher):
         if hasattr(first, "feature_names_in_"):
             self.feature_names_in_ = np.asarray(first.feature_names_in_, dtype=object)
 
-    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         arrays: dict[str, np.ndarray] = {}
         specs = pack_steps(self.steps_, self.probes_, arrays)
         inner, hasher_arrays = pack_inner(self.hasher_, HASHER_PREFIX)
@@ -415,7 +415,7 @@ class PreparedHasher(BaseHasher):
         return {"steps": specs, "hasher": inner, "fitted": plain}, arrays | packed
 
     @classmethod
-    def _unpack(
+    def unpack(
         cls,
         header: dict[str, Any],
         arrays: dict[str, np.ndarray],

@@ -96,7 +96,7 @@ def reload(hasher: BaseHasher, path: Path) -> BaseHasher:
     """Save a hasher and read it back; :func:`starshl.load` knows the classes of the catalog only."""
     hasher.save(path)
     header, arrays = read_bundle(path)
-    return type(hasher)._unpack(header, arrays)
+    return type(hasher).unpack(header, arrays)
 
 
 class Interruption(BaseException):

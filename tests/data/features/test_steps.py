@@ -35,8 +35,8 @@ def words(seed=0, missing=0.0):
 
 def through_a_file(step):
     arrays = {}
-    spec = step._pack("step.", arrays)
-    return Step._unpack(spec, "step.", arrays, BUILT_IN_STEPS)
+    spec = step.pack("step.", arrays)
+    return Step.unpack(spec, "step.", arrays, BUILT_IN_STEPS)
 
 
 @parametrize_with_checks([Scale(), Impute(), Reduce(), UnitLength()])
@@ -198,17 +198,17 @@ def test_step_comes_back_from_a_file_the_same(name):
 def test_edited_step_is_refused(name):
     step, _ = FITTED[name]()
     arrays = {}
-    spec = step._pack("step.", arrays)
+    spec = step.pack("step.", arrays)
     for key in list(spec["fitted"]):
         edited = spec | {"fitted": {k: v for k, v in spec["fitted"].items() if k != key}}
         with pytest.raises((BundleFormatError, AttributeError)):
-            Step._unpack(edited, "step.", arrays, BUILT_IN_STEPS)
+            Step.unpack(edited, "step.", arrays, BUILT_IN_STEPS)
     for key in arrays:
         with pytest.raises(BundleFormatError):
-            Step._unpack(spec, "step.", arrays | {key: arrays[key][:-1]}, BUILT_IN_STEPS)
+            Step.unpack(spec, "step.", arrays | {key: arrays[key][:-1]}, BUILT_IN_STEPS)
     for edit in ({"name": "os.system"}, {"fitted": spec["fitted"] | {"transform": {"kind": "value", "value": 1}}}):
         with pytest.raises(BundleFormatError):
-            Step._unpack(spec | edit, "step.", arrays, BUILT_IN_STEPS)
+            Step.unpack(spec | edit, "step.", arrays, BUILT_IN_STEPS)
 
 
 def test_reduced_rows_are_those_of_pca_on_balanced_views():

@@ -98,11 +98,11 @@ def test_a_model_of_sparse_rows_comes_back_from_its_file(tmp_path):
 )
 def test_a_file_whose_sparse_rows_are_damaged_is_refused(name, value):
     X, y = like_tf_idf()
-    header, arrays = StarSHL(4, random_state=0).fit(csr_array(X), y)._pack()
+    header, arrays = StarSHL(4, random_state=0).fit(csr_array(X), y).pack()
     damaged = arrays[f"support.{name}"].copy()
     damaged[-1] = value
     with pytest.raises(BundleFormatError, match="its support_samples_ does not match"):
-        StarSHL._unpack(header, arrays | {f"support.{name}": damaged})
+        StarSHL.unpack(header, arrays | {f"support.{name}": damaged})
 
 
 @pytest.mark.parametrize("kernels", ["graph", [GraphGaussian()], [lambda a, b: float(a @ b)], "precomputed"])

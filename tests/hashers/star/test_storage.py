@@ -188,8 +188,8 @@ def test_samples_that_are_neither_numbers_nor_strings_are_refused(tmp_path):
 def test_a_file_whose_indices_leave_their_range_is_refused(name, value):
     hasher = StarSHL(4, random_state=0).fit(X, Y)
     indices = getattr(hasher, name).copy()
-    header, arrays = hasher._pack()
+    header, arrays = hasher.pack()
     (key,) = [key for key in arrays if key.endswith(name)]
     indices[-1] = value
     with pytest.raises(BundleFormatError, match=f"its {name} does not match"):
-        StarSHL._unpack(header, arrays | {key: indices})
+        StarSHL.unpack(header, arrays | {key: indices})

@@ -39,7 +39,7 @@ class Step(TransformerMixin, BaseEstimator, ABC):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_features_out_")
 
-    def _pack(self, prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    def pack(self, prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
         """Return what a file's header says about this step; add its arrays to ``arrays``."""
         state = {name: value for name, value in vars(self).items() if name.endswith("_")}
         parts = {name: value for name, value in state.items() if isinstance(value, Step)}
@@ -48,20 +48,20 @@ class Step(TransformerMixin, BaseEstimator, ABC):
         for key, values in (("params", self.get_params(deep=False)), ("fitted", plain)):
             spec[key], packed = pack_values(values, f"{prefix}{key}.")
             arrays |= packed
-        spec["parts"] = {name: part._pack(f"{prefix}{name}.", arrays) for name, part in parts.items()}
+        spec["parts"] = {name: part.pack(f"{prefix}{name}.", arrays) for name, part in parts.items()}
         return spec
 
     @classmethod
-    def _unpack(
+    def unpack(
         cls, spec: dict[str, Any], prefix: str, arrays: dict[str, np.ndarray], known: dict[str, type[Step]]
     ) -> Step:
-        """Rebuild a step from what :meth:`_pack` returned; ``known`` are the steps that a file may name."""
+        """Rebuild a step from what :meth:`pack` returned; ``known`` are the steps that a file may name."""
         if spec["name"] not in known:
             raise BundleFormatError.damaged(f"it names a step {spec['name']!r} that this version does not know")
         step = known[spec["name"]](**unpack_values(spec["params"], arrays, f"{prefix}params."))
         state = unpack_values(spec["fitted"], arrays, f"{prefix}fitted.")
         for name, part in spec["parts"].items():
-            state[name] = cls._unpack(part, f"{prefix}{name}.", arrays, known)
+            state[name] = cls.unpack(part, f"{prefix}{name}.", arrays, known)
         for name, value in state.items():
             if not name.isidentifier() or name[0] == "_" or name[-1] != "_" or hasattr(type(step), name):
                 raise BundleFormatError.damaged(f"it sets {name!r}, which is not a learned attribute")

@@ -69,7 +69,7 @@ def pack_steps(
 
 def _pack_step(step: Any, probe: Probe | None, prefix: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     if is_built_in(step):
-        return step._pack(prefix, arrays)
+        return step.pack(prefix, arrays)
     packed = None if probe is None else _pack_probe(probe, prefix, arrays)
     return {"name": None, "type": type(step).__name__, "probe": packed}
 
@@ -87,7 +87,7 @@ def unpack_steps(
     for position, spec in enumerate(specs):
         prefix, probe = f"step.{position}.", None
         if spec["name"] is not None:
-            steps.append(Step._unpack(spec, prefix, arrays, BUILT_IN_STEPS))
+            steps.append(Step.unpack(spec, prefix, arrays, BUILT_IN_STEPS))
         else:
             if spec["probe"] is not None:
                 probe = _check_transformer(passed[position], spec["probe"], prefix, arrays, position)

@@ -197,11 +197,11 @@ class KernelHasher(Rejection, BaseHasher):
             intercept=self.intercept_,
         )
 
-    def _pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         return pack_model(self._packable_params(), self._packable_state())
 
     @classmethod
-    def _unpack(
+    def unpack(
         cls,
         header: dict[str, Any],
         arrays: dict[str, np.ndarray],
