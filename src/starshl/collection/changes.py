@@ -80,7 +80,7 @@ class EncodedItems:
     def of(cls, samples: Samples, state: State) -> Self:
         """Encode samples with the hasher of a state."""
         hasher, file = state.hasher, state.vectors
-        own = state.index._check_codes(samples.own_codes(hasher, keeps_vectors=file is not None))
+        own = state.index.check_codes(samples.own_codes(hasher, keeps_vectors=file is not None))
         if samples.codes is not None:
             _check_space(own, hasher.space_id_)
         own = hasher.as_codes(own.packed)

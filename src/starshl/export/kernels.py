@@ -85,8 +85,8 @@ def _group_expansion(
 
 def _graph_gaussian(kernel: FittedGraphGaussian, rows: Value, support: np.ndarray, columns: np.ndarray) -> list[Value]:
     """Return the Gaussian part of a kernel bent by a graph, and what the graph takes away from it."""
-    gaussian, scale = Gaussian(kernel.sigma), kernel._scale
-    taken = columns @ (kernel._correction @ gaussian(kernel.rows, support)).T
+    gaussian, scale = Gaussian(kernel.sigma), kernel.scale
+    taken = columns @ (kernel.correction @ gaussian(kernel.rows, support)).T
     return [
         _gaussian(gaussian, PairValues(rows, support)) @ (scale * columns).T,
         _gaussian(gaussian, PairValues(rows, kernel.rows)) @ (-scale * taken).T,

@@ -69,7 +69,7 @@ def _written(hasher: BaseHasher, table: Writers, what: str, rows: Value) -> Valu
 
 def bit_expansion(hasher: Any, rows: Value) -> Value:
     """Return the functions of a hasher over a kernel mixture: of its bits, or of its classes."""
-    expansion = hasher._expansion
+    expansion = hasher.expansion
     if hasher.sample_kind_ == "precomputed":
         raise NotExpressibleError(
             f"This {type(hasher).__name__} was fitted on precomputed kernel values, so its kernel is not known "

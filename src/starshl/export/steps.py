@@ -78,7 +78,7 @@ def _table(step: Any, rows: Value) -> Value:
     if len(step.category_columns_):
         raise _of_text("TableFeatures", "columns of categories, which are text to it")
     numbers = rows.cast(np.float64).take(step.number_columns_)
-    return prepare([getattr(step, name) for name in step._number_steps()], numbers)
+    return prepare([getattr(step, name) for name in step.number_steps()], numbers)
 
 
 def _reduce(step: Any, rows: Value) -> Value:

@@ -105,7 +105,7 @@ class HammingIndex(ABC):
         metadata : list of dict, default=None
             One dictionary per code, where the index supports "metadata".
         """
-        self._check_codes(codes)
+        self.check_codes(codes)
         if metadata is not None:
             self._require("metadata")
         ids = None if ids is None else check_ids(ids, len(codes))
@@ -147,7 +147,7 @@ class HammingIndex(ABC):
             "scores". Items at equal distance are then ordered by their inner product with the scores, largest
             first, and only then by id.
         """
-        self._check_codes(codes)
+        self.check_codes(codes)
         self._check_space(codes)
         k = check_integer(k, "k", low=1)
         among = self._check_filters(among, where)
@@ -165,7 +165,7 @@ class HammingIndex(ABC):
         where: Mapping[str, Any] | None = None,
     ) -> RadiusNeighbors:
         """Return all items within ``radius`` (inclusive) of each code; filters are those of :meth:`search`."""
-        self._check_codes(codes)
+        self.check_codes(codes)
         self._check_space(codes)
         radius = min(check_integer(radius, "radius", low=0), self._largest_distance)
         return self._search_radius(codes, radius, among=self._check_filters(among, where), where=where)
@@ -179,6 +179,21 @@ class HammingIndex(ABC):
         """Write the index to one file."""
         self._require("save")
         self._save(path)
+
+    def check_codes(self, codes: BinaryCodes) -> BinaryCodes:
+        """Return the codes, or raise if they are not such as this index holds."""
+        if not isinstance(codes, BinaryCodes):
+            raise TypeError(
+                f"codes is a {type(codes).__name__}; it must be BinaryCodes. "
+                "Get them from hasher.encode(X) or BinaryCodes.from_signs(signs)."
+            )
+        if codes.n_bits != self.n_bits:
+            raise ValueError(
+                f"codes has {codes.n_bits} bits; this index holds codes of {self.n_bits}. "
+                "Encode with the hasher that made the index."
+            )
+        check_metric(codes, type(self).__name__, self.metric)
+        return codes
 
     @abstractmethod
     def _add(
@@ -245,20 +260,6 @@ class HammingIndex(ABC):
                 f"{type(self).__name__} does not support {capability!r} ({CAPABILITIES[capability]}). "
                 f"It supports: {', '.join(sorted(self.supports)) or 'nothing beyond adding and searching'}."
             )
-
-    def _check_codes(self, codes: BinaryCodes) -> BinaryCodes:
-        if not isinstance(codes, BinaryCodes):
-            raise TypeError(
-                f"codes is a {type(codes).__name__}; it must be BinaryCodes. "
-                "Get them from hasher.encode(X) or BinaryCodes.from_signs(signs)."
-            )
-        if codes.n_bits != self.n_bits:
-            raise ValueError(
-                f"codes has {codes.n_bits} bits; this index holds codes of {self.n_bits}. "
-                "Encode with the hasher that made the index."
-            )
-        check_metric(codes, type(self).__name__, self.metric)
-        return codes
 
     def _check_filters(self, among: ArrayLike | None, where: Mapping[str, Any] | None) -> np.ndarray | None:
         """Return ``among`` as an array of int64 or bool."""

@@ -237,14 +237,14 @@ class HybridIndex(MemoryIndex):
         return self._items.rule
 
     def candidates(self, codes: BinaryCodes, k: int, among: np.ndarray | None) -> Candidates:
-        self._check_space(self._check_codes(codes))
+        self._check_space(self.check_codes(codes))
         items = self._items
         mask, _ = passing_items(items, among, 1)
         return items.by_id(items.candidates_near(to_planes(codes), k, mask, self.n_jobs))
 
     def candidates_within(self, codes: BinaryCodes, radius: int, among: np.ndarray | None) -> Candidates:
         radius = min(check_integer(radius, "radius", low=0), self._largest_distance)
-        self._check_space(self._check_codes(codes))
+        self._check_space(self.check_codes(codes))
         items = self._items
         mask, _ = passing_items(items, among, 1)
         return items.by_id(items.candidates_within(to_planes(codes), radius, mask, self.n_jobs))

@@ -416,8 +416,8 @@ class ResidualIndex(MemoryIndex):
 
     def _queries(self, codes: BinaryCodes | VectorQueries) -> VectorQueries:
         if not isinstance(codes, VectorQueries):
-            codes = VectorQueries(self._check_codes(codes), self.reconstruction.vectors(self._check_codes(codes)))
-        self._check_space(self._check_codes(codes.codes))
+            codes = VectorQueries(self.check_codes(codes), self.reconstruction.vectors(self.check_codes(codes)))
+        self._check_space(self.check_codes(codes.codes))
         n_features = self.reconstruction.centers.shape[1]
         if codes.vectors.shape[1] != n_features:
             raise ValueError(
@@ -426,8 +426,8 @@ class ResidualIndex(MemoryIndex):
             )
         return codes
 
-    def _check_codes(self, codes: BinaryCodes) -> BinaryCodes:
-        fields, n_classes = class_fields(super()._check_codes(codes), self.class_bits), len(self.reconstruction.centers)
+    def check_codes(self, codes: BinaryCodes) -> BinaryCodes:
+        fields, n_classes = class_fields(super().check_codes(codes), self.class_bits), len(self.reconstruction.centers)
         if np.any(fields >= n_classes):
             raise ValueError(
                 f"A code has the class {fields.max()}; this index knows classes 0 to {n_classes - 1}. "

@@ -83,7 +83,7 @@ def test_the_share_counts_training_rows_that_look_more_familiar():
 def test_calibration_measures_each_row_by_a_fit_without_it(blobs):
     X, y = blobs
     hasher = StarRidge(8, random_state=0).fit(X, y)
-    rule, expansion = NoveltyRule.of(hasher), hasher._expansion
+    rule, expansion = NoveltyRule.of(hasher), hasher.expansion
     constant = hasher.intercept_[0] / hasher.dual_coef_[0].sum()
     measures = []
     for row in range(len(X)):
@@ -100,7 +100,7 @@ def test_calibration_measures_each_row_by_a_fit_without_it(blobs):
 def test_a_class_is_left_out_as_if_the_fit_had_not_seen_it(blobs):
     X, y = blobs
     hasher = StarRidge(8, random_state=0).fit(X, y)
-    expansion, constant = hasher._expansion, 0.7
+    expansion, constant = hasher.expansion, 0.7
     training = NoveltyTraining(Vectors(X), np.arange(36), y, np.zeros((36, 3)), expansion, y, 0.1, constant)
     _, novel = training._trial_measures(np.arange(36))
     values = (

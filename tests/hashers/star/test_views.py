@@ -188,7 +188,7 @@ def test_given_graph_is_used_with_views(data):
 def test_parts_of_a_score_name_the_view(hasher, queries):
     parts = hasher.contributions(queries[0][:1])
     assert parts.kernels[0].startswith("shape: ")
-    expansion = hasher._expansion
+    expansion = hasher.expansion
     everything = np.ones(len(parts.by_kernel))
     by_view = dict(parts.top_views(everything, 2))
     assert by_view.keys() == VIEWS.keys()

@@ -181,6 +181,10 @@ class TableFeatures(Step):
         check_is_fitted(self)
         return self._features(self._matching_columns(X), fitting=False)
 
+    def number_steps(self) -> dict[str, Step]:
+        """Return the steps that columns of numbers go through, not fitted, by the attributes of the fitted ones."""
+        return ({"imputer_": Impute()} if self.impute else {}) | ({"scaler_": Scale()} if self.scale else {})
+
     def _assign_columns(self, columns: list[np.ndarray], names: list[str] | None) -> None:
         text = -1 if self.text is None else _position(self.text, "text", names, len(columns))
         dropped = {_position(column, "drop", names, len(columns)) for column in self.drop}
@@ -211,7 +215,7 @@ class TableFeatures(Step):
         parts = []
         if len(self.number_columns_):
             numbers = np.stack([self._as_numbers(columns[j], j) for j in self.number_columns_], axis=1)
-            parts.append(self._run(self._number_steps(), numbers, fitting=fitting))
+            parts.append(self._run(self.number_steps(), numbers, fitting=fitting))
         if len(self.category_columns_):
             cells = np.stack([_as_categories(columns[j]) for j in self.category_columns_], axis=1)
             parts.append(self._run(self._category_steps(), cells, fitting=fitting))
@@ -238,9 +242,6 @@ class TableFeatures(Step):
                 setattr(self, name, new.fit(cells))
             cells = getattr(self, name).transform(cells)
         return cells
-
-    def _number_steps(self) -> dict[str, Step]:
-        return ({"imputer_": Impute()} if self.impute else {}) | ({"scaler_": Scale()} if self.scale else {})
 
     def _category_steps(self) -> dict[str, Step]:
         filled = {"category_imputer_": Impute("most_frequent")} if self.impute else {}
@@ -273,7 +274,7 @@ class TableFeatures(Step):
             names = self.feature_names_in_
             self._require(isinstance(names, np.ndarray) and names.shape == (self.n_features_in_,), "feature_names_in_")
         n_features = 0
-        for name, steps in (("number_columns_", self._number_steps()), ("category_columns_", self._category_steps())):
+        for name, steps in (("number_columns_", self.number_steps()), ("category_columns_", self._category_steps())):
             self._require(_are_positions(getattr(self, name, None), self.n_features_in_), name)
             columns = getattr(self, name)
             n_features += self._checked_size(steps, len(columns)) if len(columns) else 0

@@ -148,7 +148,7 @@ class KernelHasher(Rejection, BaseHasher):
     def contributions(self, X: SamplesLike) -> Contributions:
         """Return how much each kernel, view and training row adds to the scores of the one sample in X."""
         self.require("contributions")
-        return Contributions.of(self._expansion, self._read(X).values, of_classes="class_scores" in self.supports)
+        return Contributions.of(self.expansion, self._read(X).values, of_classes="class_scores" in self.supports)
 
     @property
     def fit_summary(self) -> FitSummary:
@@ -160,6 +160,19 @@ class KernelHasher(Rejection, BaseHasher):
             kernels=list(zip(self.kernels_, (weights / weights.sum()).tolist(), strict=True)) if has_shares else [],
             views=self.view_weights_,
             agreement=vars(self).get("agreement_"),
+        )
+
+    @property
+    def expansion(self) -> Expansion:
+        """The fitted functions over the support rows."""
+        return Expansion(
+            samples_of=SAMPLE_TYPES[self.sample_kind_],
+            kernels=self.kernels_,
+            weights=self.kernel_weights_,
+            support=self.support_,
+            support_samples=self.support_samples_,
+            coefficients=self.dual_coef_[:, self.support_],
+            intercept=self.intercept_,
         )
 
     def _codebook(self, given: object, *, is_named: bool) -> Codebook:
@@ -184,18 +197,6 @@ class KernelHasher(Rejection, BaseHasher):
 
     def _read(self, X: SamplesLike) -> Samples:
         return SAMPLE_TYPES[self.sample_kind_].read(self, X, fitting=False)
-
-    @property
-    def _expansion(self) -> Expansion:
-        return Expansion(
-            samples_of=SAMPLE_TYPES[self.sample_kind_],
-            kernels=self.kernels_,
-            weights=self.kernel_weights_,
-            support=self.support_,
-            support_samples=self.support_samples_,
-            coefficients=self.dual_coef_[:, self.support_],
-            intercept=self.intercept_,
-        )
 
     def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         return pack_model(self._packable_params(), self._packable_state())

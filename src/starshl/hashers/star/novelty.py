@@ -62,7 +62,7 @@ class Rejection:
         novelty_intercept_: np.ndarray
 
         @property
-        def _expansion(self) -> Expansion: ...
+        def expansion(self) -> Expansion: ...
 
         def _read(self, X: SamplesLike) -> Samples: ...
 
@@ -83,7 +83,7 @@ class Rejection:
     @property
     def _class_expansion(self) -> Expansion:
         """Class scores over the support rows, with kernel weights that all of them share."""
-        own = self._expansion
+        own = self.expansion
         if "novelty_rows_" not in vars(self):  # the functions of the hasher are class scores already
             return own
         everything = with_further_rows(own, self.novelty_rows_, self.novelty_samples_)

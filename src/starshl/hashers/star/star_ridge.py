@@ -367,7 +367,7 @@ class StarRidge(KernelHasher):
         check_is_fitted(self)
         further = None if X is None else self._read(X)
         compressed = compress_expansion(
-            self._expansion,
+            self.expansion,
             n_support,
             further,
             random_state,
@@ -405,7 +405,7 @@ class StarRidge(KernelHasher):
         scores = np.empty((len(samples), len(self.classes_)), dtype=np.float32)
         scores[targets.rows] = solution.scores
         if len(left_out := np.flatnonzero(targets.index < 0)):
-            scores[left_out] = self._expansion.scores(samples.queries(left_out))
+            scores[left_out] = self.expansion.scores(samples.queries(left_out))
         self.training_scores_ = scores
         self.labeled_ = labels.labeled
         self.assignments_ = np.where(labels.labeled, labels.index, self._bend(scores).argmax(axis=1))
@@ -417,7 +417,7 @@ class StarRidge(KernelHasher):
             rows,
             targets.index[rows],
             solution.scores,
-            self._expansion,
+            self.expansion,
             targets.index[self.support_],
             mixture.ridge,
             mixture.constant,
@@ -456,7 +456,7 @@ class StarRidge(KernelHasher):
         return Calibration(self.temperature_, self.curvature_, self.class_shifts_).bend(scores)
 
     def _class_scores(self, X: SamplesLike) -> np.ndarray:
-        return self._expansion.scores(self._read(X))
+        return self.expansion.scores(self._read(X))
 
     def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return the expected codeword bits, whose signs are the code."""

@@ -276,7 +276,7 @@ class StarSHL(KernelHasher):
         self._label_training_rows(samples, training, solution)
         self.codebook_ = self._codebook(self.codewords, is_named=bool(training.labels.labeled.any()))
         self.choice_ = describe_choice(training, self._store_views())
-        novelty = learn_novelty(self._expansion, samples, training.rows, self.assignments_, len(self.classes_))
+        novelty = learn_novelty(self.expansion, samples, training.rows, self.assignments_, len(self.classes_))
         self._store_novelty(novelty.rule, novelty)
         warn_about(settings, solution)
         return self
@@ -346,7 +346,7 @@ class StarSHL(KernelHasher):
         """
         check_is_fitted(self)
         further = None if X is None else self._read(X)
-        return self._with_expansion(compress_expansion(self._expansion, n_support, further, random_state))
+        return self._with_expansion(compress_expansion(self.expansion, n_support, further, random_state))
 
     @property
     def holds_clusters(self) -> bool:
@@ -404,7 +404,7 @@ class StarSHL(KernelHasher):
         self.assignments_[rows] = solution.assignments
         left_out = np.setdiff1d(np.arange(n_rows), rows)
         if len(left_out):
-            scores[left_out] = self._expansion.scores(samples.queries(left_out))
+            scores[left_out] = self.expansion.scores(samples.queries(left_out))
             self.assignments_[left_out] = hinge_distances(scores[left_out], self.codewords_).argmin(axis=1)
         index = self._classes_of_scores(scores)
         if training.guess is not None:  # codes of the rows themselves would be memorized
@@ -418,7 +418,7 @@ class StarSHL(KernelHasher):
 
     def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return f_b(x), whose sign is bit b."""
-        return self._expansion.scores(self._read(X))
+        return self.expansion.scores(self._read(X))
 
     def _predicted_index(self, X: SamplesLike) -> np.ndarray:
         """Return the class of the nearest codeword: by Hamming distance, ties by hinge distance, then index."""

@@ -92,7 +92,7 @@ class FittedGraphGaussian(Kernel):
 
     @property
     def largest_diagonal(self) -> float:  # type: ignore[override]  # depends on what was learned
-        return self._scale  # a Gaussian has diagonal 1, and what is subtracted is positive semi-definite
+        return self.scale  # a Gaussian has diagonal 1, and what is subtracted is positive semi-definite
 
     def __call__(self, A: KernelSamples, B: KernelSamples) -> np.ndarray:
         same = B is A
@@ -104,20 +104,21 @@ class FittedGraphGaussian(Kernel):
         from_rows = to_rows.T if same else gaussian(self.rows, B)
         # The correction has a row and a column for every training row: it meets the shorter side.
         if len(A) < len(B):
-            subtracted = (to_rows @ self._correction) @ from_rows
+            subtracted = (to_rows @ self.correction) @ from_rows
         else:
-            subtracted = to_rows @ (self._correction @ from_rows)
-        return (self._scale * (gaussian(A, B) - subtracted)).astype(dtype)
+            subtracted = to_rows @ (self.correction @ from_rows)
+        return (self.scale * (gaussian(A, B) - subtracted)).astype(dtype)
 
     def diagonal(self, samples: KernelSamples) -> np.ndarray:
-        return self._scale * self._unscaled_diagonal(np.asarray(samples, dtype=np.float64))
+        return self.scale * self._unscaled_diagonal(np.asarray(samples, dtype=np.float64))
 
     def _unscaled_diagonal(self, samples: np.ndarray) -> np.ndarray:
         to_rows = Gaussian(self.sigma)(samples, self.rows)
-        return 1.0 - np.einsum("ij,ij->i", to_rows @ self._correction, to_rows)
+        return 1.0 - np.einsum("ij,ij->i", to_rows @ self.correction, to_rows)
 
     @cached_property
-    def _scale(self) -> float:
+    def scale(self) -> float:
+        """The factor that makes the diagonal of the kernel 1 on average over the rows."""
         return 1.0 / float(np.average(self._unscaled_diagonal(self.rows), weights=self.row_weights))
 
     @property
@@ -126,7 +127,7 @@ class FittedGraphGaussian(Kernel):
         return csr_array((self.edge_values, self.edge_columns, self.edge_ends), shape=(n_rows, n_rows))
 
     @cached_property
-    def _correction(self) -> np.ndarray:
+    def correction(self) -> np.ndarray:
         """The symmetric matrix (I + g L K)^-1 g L."""
         n_rows = len(self.rows)
         laplacian = self.strength * self._sparse_laplacian
