@@ -127,8 +127,8 @@ def filtering(folder, options) -> dict[str, float]:
             figures[f"search, {name}, above no filter [ms]"] = figures[f"search, {name} [ms]"] - plain
         figures["search, not declared, first time [ms]"] = ms(1, where={"page": 7})
         figures["search, not declared [ms]"] = ms(2, where={"page": 7})
-        index = collection._session._snapshot.index
-        figures["bytes of codes and ids in memory per item"] = index.nbytes / len(index)
+        with collection.reading() as (state, _):
+            figures["bytes of codes and ids in memory per item"] = state.index.nbytes / len(state.index)
     return figures
 
 

@@ -110,9 +110,11 @@ def measure_collection(split: Split, hasher, kind: str, settings: list[dict]) ->
         with Collection.create(folder, hasher, vectors=kind) as collection:
             collection.add(split.items, labels=split.y)
         with Collection(folder, read_only=True) as collection:
+            with collection.reading() as (state, _):
+                n_bytes = state.index.nbytes
             facts = {
                 "codes": (hasher.n_bits_ + 7) // 8,
-                "memory": collection._session._snapshot.index.nbytes / len(split.items),
+                "memory": n_bytes / len(split.items),
                 "disk": sum(path.stat().st_size for path in folder.glob("vectors-*")) / len(split.items),
             }
             for setting in settings:

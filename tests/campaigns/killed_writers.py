@@ -93,7 +93,7 @@ def read_metadata(row):
 def check_state(collection):
     """Return the step of each batch in one state; refuse incomplete batches, mixtures of steps and foreign vectors."""
     steps = {}
-    with collection._session.reading() as (snapshot, store):
+    with collection.reading() as (snapshot, store):
         rows = list(store.all_rows())
         vectors = snapshot.vectors_of(store, [row.id for row in rows])
         replaced = passing_items(snapshot, store, Filters.of({"step": REPLACED}))

@@ -303,7 +303,7 @@ def test_chunks_are_cut_joined_and_written_again_by_compact(tmp_path, hasher, ro
 
 
 def chunk_sizes(collection):
-    with collection._session.reading() as (_, store):
+    with collection.reading() as (_, store):
         return store.chunks.sizes()
 
 

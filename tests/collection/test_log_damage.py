@@ -86,7 +86,7 @@ def test_an_acknowledged_change_is_in_the_database_itself(folder, rows):
 
 def test_a_reader_in_the_middle_of_a_state_neither_stops_a_writer_nor_hides_a_loss(folder, tmp_path, rows):
     with Collection(folder) as writer, Collection(folder, read_only=True) as reader:
-        with reader._session.reading() as (_, store):
+        with reader.reading() as (_, store):
             writer.add(rows[:20])
             writer.remove([5])
             assert len(list(store.all_rows())) == 60

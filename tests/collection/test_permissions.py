@@ -76,7 +76,7 @@ def test_a_reader_without_locks_refuses_what_is_written_meanwhile(folder, rows, 
 
 
 def read_while_written(folder, reader, rows):
-    with reader._session.reading():
+    with reader.reading():
         with Collection(folder) as writer:
             writer.upsert(rows[20:40], ids=np.arange(20))
         raise KeyError("a row that a torn page lacks")

@@ -158,7 +158,7 @@ def test_a_reader_interrupted_while_it_catches_up_stays_where_it_was(folder, row
 
 
 def test_a_state_stays_the_same_while_changes_follow(folder, rows):
-    with Collection(folder) as collection, collection._session.reading() as (state, store):
+    with Collection(folder) as collection, collection.reading() as (state, store):
         ids, codes, stored = (
             state.index.ids.copy(),
             state.index.reconstruct(np.arange(60)),

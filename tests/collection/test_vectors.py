@@ -149,7 +149,7 @@ def without_vacuum(monkeypatch):
 
 @pytest.mark.usefixtures("without_vacuum")
 def test_a_state_keeps_its_vectors_while_changes_follow(kept, rows):
-    with Collection(kept) as collection, collection._session.reading() as (state, store):
+    with Collection(kept) as collection, collection.reading() as (state, store):
         before = state.vectors_of(store, list(range(60)))
         collection.upsert(rows[::-1], ids=np.arange(60))
         collection.remove([7])

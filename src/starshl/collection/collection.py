@@ -40,6 +40,7 @@ from .options import FilterKeywords, Filters, Metric, SearchKeywords, SearchOpti
 from .previews import Preview, delete_previews, find_preview
 from .search import Queries, find_items, novelty_of, rejecting
 from .session import DATABASE, Session
+from .state import State
 from .store import Store
 from .vectors import VectorDtype, create_vectors
 
@@ -163,72 +164,72 @@ class Collection:
         name = f"{type(self).__name__}({str(self.folder)!r}"
         if not self._session.is_open:
             return f"{name}, closed)"
-        with self._session.reading() as (state, _):
+        with self.reading() as (state, _):
             items, bits = counted(len(state.index), "item"), counted(state.index.n_bits, "bit")
             return f"{name}, {items}, {bits} of {state.hasher.method_name})"
 
     def __len__(self) -> int:
-        with self._session.reading() as (state, _):
+        with self.reading() as (state, _):
             return len(state.index)
 
     @property
     def hasher(self) -> BaseHasher:
         """The fitted hasher of this collection."""
-        with self._session.reading() as (state, _):
+        with self.reading() as (state, _):
             return state.hasher
 
     @property
     def n_bits(self) -> int:
         """The length of the codes."""
-        with self._session.reading() as (state, _):
+        with self.reading() as (state, _):
             return state.index.n_bits
 
     @property
     def vector_dtype(self) -> str | None:
         """How vectors are kept: "float16", "int8", or None if they are not."""
-        with self._session.reading() as (state, _):
+        with self.reading() as (state, _):
             return None if state.vectors is None else state.vectors.layout.vector_dtype
 
     @property
     def space_id(self) -> str | None:
         """The identity of the space of the codes, None if it is unknown; codes of other spaces are refused."""
-        with self._session.reading() as (state, _):
+        with self.reading() as (state, _):
             return state.hasher.space_id_
 
     @property
     def model_digest(self) -> str:
         """A digest of the hasher's model file; items remember that of the model that encoded them."""
-        with self._session.reading() as (state, _):
+        with self.reading() as (state, _):
             return digest_of_model(state.model)
 
     @property
     def version(self) -> int:
         """The number of changes that were ever stored."""
-        with self._session.reading() as (state, _):
+        with self.reading() as (state, _):
             return state.generation
 
     @property
     def fields(self) -> dict[str, str]:
         """The declared metadata fields and their types: "int", "float", "str" or "bool"."""
-        with self._session.reading() as (_, store):
+        with self.reading() as (_, store):
             return store.fields()
 
     @property
     def label_kind(self) -> str | None:
         """What labels must be: "text", "numbers" or "booleans"; None as long as there are none to compare with."""
-        with self._session.reading() as (state, store):
+        with self.reading() as (state, store):
             return kind_of_labels(state.hasher, store)
 
     @cached_property
     def kind(self) -> str:
         """What items are: "pictures", "texts" or "vectors"."""
-        with self._session.reading() as (_, store):
+        with self.reading() as (_, store):
             return store.text_meta("kind")
 
     @cached_property
     def title(self) -> str | None:
         """The metadata field that says what an item is, None if none was named."""
-        with self._session.reading() as (_, store):
+        with self.reading() as (_, store):
             return store.text_meta("title_field") or None
 
     def add(
@@ -411,7 +412,7 @@ class Collection:
     ) -> list[SearchResult]:
         """Return what each query finds; :meth:`search` and :meth:`search_radius` make the options, too."""
         options.check_query(X)
-        with self._session.reading() as (state, store):
+        with self.reading() as (state, store):
             found = find_items(state, store, Queries.of(state, store, X, items, options), options)
             if options.reject is not None and X is not None:
                 found = rejecting(found, novelty_of(state.hasher, X), options.reject)
@@ -430,7 +431,7 @@ class Collection:
             The distance to state between vectors, if they are kept.
         """
         ids = [id_of(hit) for hit in hits]
-        with self._session.reading() as (state, store):
+        with self.reading() as (state, store):
             return explain_hits(state, store, X, ids, metric)
 
     def novelty(self, X: SamplesLike) -> np.ndarray:
@@ -449,12 +450,12 @@ class Collection:
 
     def passing(self, filters: Filters) -> np.ndarray:
         """Return the ids of the items that pass filters, ascending; :meth:`find` makes the filters, too."""
-        with self._session.reading() as (state, store):
+        with self.reading() as (state, store):
             return passing_ids(state, store, filters)
 
     def unknown_labels_note(self, filters: Filters) -> str | None:
         """Say which of the wanted labels no item has, and which there are; None if all are known, or there are none."""
-        with self._session.reading() as (state, store):
+        with self.reading() as (state, store):
             return unknown_labels_note(state, store, filters.labels or ())
 
     def find_duplicates(
@@ -479,19 +480,19 @@ class Collection:
             Their codes, if you have them already.
         metadata, references, previews : as in :meth:`Collection.add`
         """
-        with self._session.reading() as (state, store):
+        with self.reading() as (state, store):
             return duplicates_of(state, store, X, codes, metadata, references, previews)
 
     @property
     def ids(self) -> np.ndarray:
         """All ids, ascending."""
-        with self._session.reading() as (state, _):
+        with self.reading() as (state, _):
             return np.sort(state.index.ids)
 
     def get(self, ids: ArrayLike, *, vectors: bool = False) -> list[Item]:
         """Return items by id, with their kept vectors if asked for."""
         wanted = check_ids(ids).tolist()
-        with self._session.reading() as (state, store):
+        with self.reading() as (state, store):
             rows = store.rows(wanted)
             kept = state.vectors_of(store, wanted).tolist() if vectors else [None] * len(rows)
         return [item_of(row, vector) for row, vector in zip(rows, kept, strict=True)]
@@ -506,42 +507,42 @@ class Collection:
 
     def codes(self, ids: ArrayLike) -> BinaryCodes:
         """Return the codes of items."""
-        with self._session.reading() as (state, _):
+        with self.reading() as (state, _):
             return state.index.reconstruct(ids)
 
     def vectors(self, ids: ArrayLike) -> np.ndarray:
         """Return the kept vectors of items, as float64 of shape (n_items, n_columns)."""
-        with self._session.reading() as (state, store):
+        with self.reading() as (state, store):
             return state.vectors_of(store, check_ids(ids).tolist())
 
     def preview(self, item: int) -> Preview | None:
         """Return the small picture of an item with its media type, None if it has none."""
-        with self._session.reading() as (_, store):
+        with self.reading() as (_, store):
             return find_preview(store, check_ids([item]).tolist()[0])
 
     def labels(self) -> dict[int, str | int | bool]:
         """Return the labels of all items that have one, by ascending id."""
-        with self._session.reading() as (state, store):
+        with self.reading() as (state, store):
             return labels_by_id(state, store)
 
     def label_counts(self) -> dict[str | int | bool, int]:
         """Return how many items have each label, the most frequent first; unlabeled items are not counted."""
-        with self._session.reading() as (state, store):
+        with self.reading() as (state, store):
             return count_labels(state, store)
 
     def value_counts(self, field: str) -> dict[Value, int]:
         """Return how many items have each value of a declared field, the most frequent first."""
-        with self._session.reading() as (state, store):
+        with self.reading() as (state, store):
             return count_values(state, store, field)
 
     def rows(self) -> list[Row]:
         """Return every stored row by id, from one unchanging state."""
-        with self._session.reading() as (_, store):
+        with self.reading() as (_, store):
             return list(store.all_rows())
 
     def kept_features(self) -> tuple[str, ...]:
         """Return the columns of the hasher's table that items have as metadata, too, as the first item shows."""
-        with self._session.reading() as (state, store):
+        with self.reading() as (state, store):
             names = state.hasher.feature_names
             if not names or not len(state.index):
                 return ()
@@ -551,7 +552,7 @@ class Collection:
     @property
     def vectors_state(self) -> tuple[str, int, int]:
         """What changes whenever kept vectors do: the name of their file, how many were written, and how many remain."""
-        with self._session.reading() as (state, store):
+        with self.reading() as (state, store):
             n_written = 0 if state.vectors is None else store.meta("n_records")
             return state.vector_file_name, n_written, len(state.index)
 
@@ -562,7 +563,7 @@ class Collection:
         It is loaded when it is first needed: a collection whose embedder needs a library that is not installed can
         still be searched by vector.
         """
-        with self._session.reading() as (_, store):
+        with self.reading() as (_, store):
             name = embedder_file(store)
         if name is None:
             return None
@@ -603,7 +604,7 @@ class Collection:
 
     def receipt(self, key: str) -> str | None:
         """Return the text that a change stored under a key, None if there is no such change."""
-        with self._session.reading() as (_, store):
+        with self.reading() as (_, store):
             return find_receipt(store, key)
 
     def journaling(self, journal: str, text: str) -> AbstractContextManager[None]:
@@ -621,8 +622,12 @@ class Collection:
 
     def journal(self, name: str, after: int = 0) -> list[str]:
         """Return the entries of a journal, the oldest first, without the first ``after`` of them."""
-        with self._session.reading() as (_, store):
+        with self.reading() as (_, store):
             return read_entries(store, name, after)
+
+    def reading(self) -> AbstractContextManager[tuple[State, Store]]:
+        """Yield the newest state, in memory and in the file, for several reads; neither changes inside the block."""
+        return self._session.reading()
 
     def compact(self) -> None:
         """Give the space of removed items back to the file system."""
@@ -634,7 +639,7 @@ class Collection:
 
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write all items to a file ending in .parquet or .jsonl; return how many there are."""
-        with self._session.reading() as (state, store):
+        with self.reading() as (state, store):
             rows, hasher = list(store.all_rows()), state.hasher
         write_rows(path, rows, hasher)
         return len(rows)

@@ -256,13 +256,13 @@ def encoded(
     collection: Collection, X: SamplesLike | None, items: ArrayLike | None, options: SearchOptions
 ) -> EncodedQueries:
     """Encode rows, or take the codes of items stored here, with vectors and scores if they are to be rescored."""
-    with collection._session.reading() as (state, store):
+    with collection.reading() as (state, store):
         return EncodedQueries(Queries.of(state, store, X, items, options), state.index.class_rule)
 
 
 def held_here(collection: Collection, ids: np.ndarray) -> np.ndarray:
     """Return which of the ids are those of items stored here."""
-    with collection._session.reading() as (state, _):
+    with collection.reading() as (state, _):
         return state.index.holds(ids)
 
 
@@ -273,7 +273,7 @@ def novelty_here(collection: Collection, X: SamplesLike) -> np.ndarray:
 
 def part_near(collection: Collection, codes: Any, scores: np.ndarray | None, n: int, filters: Filters) -> Part:
     """Return what can be among the n nearest items of all collections."""
-    with collection._session.reading() as (state, store):
+    with collection.reading() as (state, store):
         found = candidates_near(state.index, codes, n, passing_items(state, store, filters))
         if scores is None:
             return Part(found)
@@ -286,7 +286,7 @@ def part_near(collection: Collection, codes: Any, scores: np.ndarray | None, n: 
 
 def part_within(collection: Collection, codes: Any, radius: Any, filters: Filters) -> Part:
     """Return what can be within a radius, and what decides about it."""
-    with collection._session.reading() as (state, store):
+    with collection.reading() as (state, store):
         return Part(candidates_within(state.index, codes, radius, passing_items(state, store, filters)))
 
 
@@ -294,7 +294,7 @@ def exact_parts(
     collection: Collection, vectors: np.ndarray, ids: list[np.ndarray], metric: str
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return which of the ids of each query are here, and the distances between their vectors and the query's."""
-    with collection._session.reading() as (state, store):
+    with collection.reading() as (state, store):
         here = [wanted[state.index.holds(wanted)] for wanted in ids]
         return [
             (held, exact_distances(vector, state.vectors_of(store, held.tolist()), metric))
@@ -304,7 +304,7 @@ def exact_parts(
 
 def rows_here(collection: Collection, ids: np.ndarray) -> list[Row]:
     """Return the rows of those items that are here."""
-    with collection._session.reading() as (state, store):
+    with collection.reading() as (state, store):
         return store.rows(ids[state.index.holds(ids)].tolist())
 
 
