@@ -283,6 +283,16 @@ def test_file_whose_parts_do_not_fit_is_refused(hasher, tmp_path, name, value):
         starshl.load(tmp_path / "bad.star")
 
 
+@pytest.mark.parametrize("name", ["class_bits_", "seeds_", "training_packed_", "bit_scales_", "distance_unit_"])
+def test_file_that_lacks_a_part_is_refused(residual, tmp_path, name):
+    header, arrays = residual.pack()
+    del header["fitted"][name]
+    arrays.pop("fitted." + name, None)
+    write_bundle(tmp_path / "bad.star", {"method": "HybridHasher", **header}, arrays)
+    with pytest.raises(BundleFormatError, match=f"it lacks {name}"):
+        starshl.load(tmp_path / "bad.star")
+
+
 @pytest.mark.parametrize(
     ("name", "change"),
     [
