@@ -16,6 +16,7 @@ from .._common.bundle import read_bundle, write_bundle
 from .._common.files import array_digest
 from .._version import __version__
 from ..collection.collection import Collection
+from ..data.features.step import Step
 from ..exceptions import BundleFormatError, MissingExtraError, UnknownIdError
 from ..learning.graphs.layout import map_items
 from ..learning.graphs.neighbor_graph import NeighborGraph, principal_coordinates
@@ -222,7 +223,7 @@ def _views(collection: Collection) -> Mapping[str, slice]:
         except (MissingExtraError, ValueError):  # its library, or a step that no file holds, is not at hand
             return {}
         last = None if embedder is None else embedder.steps[-1]
-    return getattr(last, "views", {})
+    return last.views if isinstance(last, Step) else {}
 
 
 def balanced_views(rows: np.ndarray, views: Mapping[str, slice]) -> np.ndarray:

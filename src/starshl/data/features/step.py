@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -31,6 +32,11 @@ class Step(TransformerMixin, BaseEstimator, ABC):
     @abstractmethod
     def transform(self, X: SamplesLike) -> Rows:
         """Return the features of rows, shape (n_samples, n_features_out_)."""
+
+    @property
+    def views(self) -> Mapping[str, slice]:
+        """The columns of each kind of features, by name; empty if they are all of one kind."""
+        return {}
 
     @abstractmethod
     def _check_restored(self) -> None:
