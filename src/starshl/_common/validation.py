@@ -129,6 +129,11 @@ def _refusal(allowed: str, name: str, value: object, **fields: Any) -> InputErro
     return InputError("{parameter} is {value!r}", allowed, parameter=name, value=value, **fields)
 
 
+def n_rows(X: Any) -> int:
+    """Return how many samples a list, an array, a table or a sparse matrix holds; the last has no length."""
+    return X.shape[0] if hasattr(X, "shape") else len(X)
+
+
 def check_length(values: ArrayLike, name: str, n_samples: int) -> np.ndarray:
     """Return values as an array with one entry per row."""
     values = np.asarray(values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from .._common.validation import n_rows
 from ..codes.binary import BinaryCodes
 from ..index.metadata import metadata_texts
 from .items import Row, reference_texts
@@ -31,7 +32,7 @@ def duplicates_of(
     other items, if their reference, their metadata and their kept vector are. If vectors are not kept, the code stands
     in for them, but different items may share it, so at least a reference or metadata must be there.
     """
-    n_items = X.shape[0] if hasattr(X, "shape") else len(X)
+    n_items = n_rows(X)
     known = reference_texts(references, n_items)
     pictures = check_previews(previews, n_items)
     if any(picture is not None for picture in pictures):

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.labels import LabelsLike, check_labels
-from .._common.validation import SamplesLike
+from .._common.validation import SamplesLike, n_rows
 from .base import BaseHasher
 from .columns import columns_sentence, describe_columns
 from .fit_record import data_digest
@@ -83,12 +83,12 @@ def measure(hasher: BaseHasher, X: SamplesLike, y: LabelsLike) -> dict[str, Any]
     """
     check_is_fitted(hasher)
     rows: Any = X
-    n_rows = rows.shape[0] if hasattr(rows, "shape") else len(rows)
-    labels = check_labels(y, n_rows)
-    if not labels.labeled.all() or n_rows < 2 * _N_NEAREST:
+    n_samples = n_rows(rows)
+    labels = check_labels(y, n_samples)
+    if not labels.labeled.all() or n_samples < 2 * _N_NEAREST:
         raise ValueError(
-            f"{int(labels.labeled.sum())} of {n_rows} rows have a label; a measurement needs {2 * _N_NEAREST} rows or "
-            "more, all of them labeled. Leave out the others."
+            f"{int(labels.labeled.sum())} of {n_samples} rows have a label; a measurement needs {2 * _N_NEAREST} rows "
+            "or more, all of them labeled. Leave out the others."
         )
     # Slices, because these select rows of a list, an array and a table alike.
     (items, item_index), (queries, query_index) = ((rows[start::2], labels.index[start::2]) for start in (0, 1))

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from ..._common.files import refuse_existing
 from ..._common.labels import Labels, LabelsLike
 from ..._common.threads import tiles
+from ..._common.validation import n_rows
 from ..._common.words import counted
 from ...codes.binary import BinaryCodes
 from ...data.features.embedder import Embedder
@@ -212,7 +213,7 @@ def add_items(
     whose ids exist. If neither vectors nor previews are kept, items that look the same may differ, and are stored, too,
     unless the caller says with ``trust_match`` that they do not.
     """
-    n_items = X.shape[0] if hasattr(X, "shape") else len(X)
+    n_items = n_rows(X)
     known = item_labels(labels, n_items)
     columns: dict[str, Any] = {"metadata": metadata, "references": references, "previews": previews}
     chosen, look_present = np.arange(n_items), False
