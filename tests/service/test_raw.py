@@ -13,6 +13,7 @@ from PIL import Image
 
 from starshl import Collection
 from starshl.client import AsyncClient, Client, ServiceProblem
+from starshl.collection import Preview
 from starshl.data.features import Text
 from starshl.service import Service, create_app, inputs
 from starshl.service.errors import BusyError
@@ -236,13 +237,15 @@ def test_clients_search_by_picture_and_text(app, tmp_path, ask):
             assert (await texts.predict(texts=["hot soup"])).labels == ["food"]
             assert len(await texts.encode(texts=["hot soup"])) == 1
             found = await texts.search(texts=["hot soup"], k=1)
-            with pytest.raises(ServiceProblem, match="has no preview"):
-                await texts.preview(0)
+            assert await texts.preview(0) is None
+            with pytest.raises(ServiceProblem, match="not in the collection"):
+                await texts.preview(999)
             return hits, found, await pictures.preview(0)
 
     hits, found, preview = asyncio.run(ask_all())
     assert ([hit.label for hit in hits], found[0].hits[0].label) == (["red", "red"], "food")
-    assert Image.open(io.BytesIO(preview)).format == "WEBP"
+    assert Image.open(io.BytesIO(preview.content)).format == "WEBP"
+    assert preview.media_type == "image/webp"
 
 
 def test_the_blocking_client_sends_the_same_requests():
@@ -251,13 +254,13 @@ def test_the_blocking_client_sends_the_same_requests():
     def answer(request):
         seen.append((request.method, request.url.raw_path.decode(), request.headers.get("content-type")))
         if request.method == "GET":
-            return httpx.Response(200, content=b"bytes")
+            return httpx.Response(200, content=b"bytes", headers={"Content-Type": "image/webp"})
         return httpx.Response(200, json={"results": [{"hits": [], "total": 0}], "notes": []})
 
     with Client("http://localhost", transport=httpx.MockTransport(answer)) as client:
         pictures = client.collection("pictures")
         assert not pictures.search_picture(BLUE, k=3, explain=True, where={"year": 1})
-        assert pictures.preview(7) == b"bytes"
+        assert pictures.preview(7) == Preview(b"bytes", "image/webp")
         assert pictures.search(texts=["soup"])[0].hits == []
     root = "/api/v1/collections/pictures"
     assert seen == [

@@ -8,10 +8,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike as AnyPath
 from pathlib import Path
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from ..collection.answers import Preview
+
+if TYPE_CHECKING:
+    import httpx
 
 Result = TypeVar("Result")
 PathLike: TypeAlias = str | AnyPath[str]
@@ -133,6 +138,11 @@ def queries(X: ArrayLike | None, texts: Sequence[str] | None, rows: Sequence[Any
         "rows": None if rows is None else list(rows),
     }
     return {name: value for name, value in body.items() if value is not None}
+
+
+def preview_in(answer: httpx.Response) -> Preview:
+    """Return the small picture that an answer holds."""
+    return Preview(answer.content, answer.headers.get("content-type", ""))
 
 
 def _parameter(value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
@@ -15,10 +16,22 @@ from numpy.typing import ArrayLike
 
 from .._common.files import replacing_file
 from .._common.labels import Label
-from ..collection.answers import Item, SearchResult
+from ..collection.answers import Item, Preview, SearchResult
 from .answers import CollectionInfo, ItemPage, Job, Prediction, Snapshot, Written
-from .calls import Call, PathLike, given, items_body, new_items, new_key, plain_ids, plain_labels, queries, search_body
-from .transport import Retries, checked_address, read_answer, unreachable
+from .calls import (
+    Call,
+    PathLike,
+    given,
+    items_body,
+    new_items,
+    new_key,
+    plain_ids,
+    plain_labels,
+    preview_in,
+    queries,
+    search_body,
+)
+from .transport import Retries, ServiceProblem, checked_address, read_answer, unreachable
 
 if TYPE_CHECKING:
     from ..collection.options import FilterKeywords, SearchKeywords
@@ -204,10 +217,16 @@ class RemoteCollection:
         call = Call.of_picture(self._path("items/picture"), Written.of, picture, options, new_key())
         return self._client.send(call)
 
-    def preview(self, item: int) -> bytes:
-        """Return the small picture of an item, as the bytes of a file."""
+    def preview(self, item: int) -> Preview | None:
+        """Return the small picture of an item with its media type, None if it has none."""
         path = self._path(f"items/{int(item)}/preview")
-        return self._client.send(Call("GET", path, lambda answer: bytes(answer.content), as_json=False))
+        try:
+            return self._client.send(Call("GET", path, preview_in, as_json=False))
+        except ServiceProblem as problem:
+            if problem.status != HTTPStatus.NOT_FOUND:
+                raise
+        self.get([item])  # Whatever else was not found is a problem here, too.
+        return None
 
     def search_together(self, searches: Sequence[Mapping[str, Any]]) -> list[list[SearchResult]]:
         """Do several searches, each with its own options, in one request.

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 from .._common.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from .answers import ClassOfCode, Explanation, Hit, Item, SearchResult
+    from .answers import ClassOfCode, Explanation, Hit, Item, Preview, SearchResult
     from .collection import Collection
     from .importing.building import AdditionSummary, ImportSummary, Skipped
     from .importing.pictures import add_pictures, import_pictures
     from .importing.texts import add_texts, import_texts
     from .importing.vectors import binarize, import_vectors
     from .options import Filters, SearchOptions
-    from .previews import Preview
 
 __all__ = [
     "AdditionSummary",
@@ -41,13 +40,12 @@ __all__ = [
 __getattr__, __dir__ = on_first_use(
     __name__,
     {
-        "answers": ["ClassOfCode", "Explanation", "SearchResult", "Hit", "Item"],
+        "answers": ["ClassOfCode", "Explanation", "SearchResult", "Hit", "Item", "Preview"],
         "collection": ["Collection"],
         "importing.building": ["AdditionSummary", "ImportSummary", "Skipped"],
         "importing.pictures": ["add_pictures", "import_pictures"],
         "importing.texts": ["add_texts", "import_texts"],
         "importing.vectors": ["binarize", "import_vectors"],
         "options": ["Filters", "SearchOptions"],
-        "previews": ["Preview"],
     },
 )

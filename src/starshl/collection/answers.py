@@ -1,4 +1,4 @@
-"""What a collection answers: items, hits and explanations, the same values from a folder, a cluster or a service.
+"""What a collection answers: items, hits, explanations and previews, equal from a folder, a cluster or a service.
 
 Importing this costs little: clients of a service need it, and nothing else of this package.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Self, overload
+from typing import Any, NamedTuple, Self, overload
 
 from .._common.labels import Label
 
@@ -159,3 +159,10 @@ class SearchResult(JsonAnswer, Sequence[Hit]):
 
     def __getitem__(self, place: int | slice) -> Hit | list[Hit]:
         return self.hits[place]
+
+
+class Preview(NamedTuple):
+    """A small picture: the bytes of a file, and their media type, such as "image/webp"."""
+
+    content: bytes
+    media_type: str

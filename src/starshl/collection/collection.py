@@ -25,7 +25,7 @@ from ..exceptions import UnknownIdError
 from ..hashers.base import BaseHasher
 from ..index.base import check_ids
 from ..index.metadata import metadata_texts
-from .answers import Explanation, Hit, Item, SearchResult
+from .answers import Explanation, Hit, Item, Preview, SearchResult
 from .changes import Samples, declare, put_items, replace_model, set_item_labels
 from .duplicates import duplicates_of
 from .embedding import ItemKind, embedder_file, item_meta, load_embedder, unknown_texts_note
@@ -37,7 +37,7 @@ from .folder import Kernels, digest_of_model, save_model
 from .items import Row, item_of, metadata_of
 from .journal import check_entry, check_receipt, find_receipt, read_entries
 from .options import FilterKeywords, Filters, Metric, SearchKeywords, SearchOptions, check_keywords, takes_keywords
-from .previews import Preview, delete_previews, find_preview
+from .previews import delete_previews, find_preview
 from .search import Queries, find_items, novelty_of, rejecting
 from .session import DATABASE, Session
 from .state import State

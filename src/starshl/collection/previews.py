@@ -10,10 +10,10 @@ import json
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from .._common.words import counted
 from ..exceptions import CollectionFormatError
+from .answers import Preview
 from .database import HAS_LISTED_ID, SUM_MODULUS
 from .store import Store
 
@@ -23,13 +23,6 @@ LARGEST_PREVIEW = 1 << 18
 PREVIEW_TYPES = ("image/png", "image/jpeg", "image/webp")
 _COUNT, _SUM = "n_previews", "previews_sum"
 _ID = struct.Struct("<q")
-
-
-class Preview(NamedTuple):
-    """A small picture: the bytes of a file, and their media type, such as "image/webp"."""
-
-    content: bytes
-    media_type: str
 
 
 def check_previews(previews: Iterable[bytes | None] | None, n_items: int) -> list[bytes | None]:

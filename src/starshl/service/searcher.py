@@ -19,11 +19,10 @@ import numpy as np
 
 from ..client.answers import CollectionInfo, Prediction, Written
 from ..codes.binary import BinaryCodes
-from ..collection.answers import Item, SearchResult
+from ..collection.answers import Item, Preview, SearchResult
 from ..collection.collection import Collection
 from ..collection.filters import slow_filter_warning
 from ..collection.options import ALL_ITEMS, Filters, SearchOptions
-from ..collection.previews import Preview
 from ..exceptions import UnknownIdError
 from .batching import Batcher, chain_future, map_future
 from .encoding import EncodedRows, can_predict, check_predicts, check_vectors, predictions
