@@ -121,7 +121,8 @@ def test_a_client_finds_what_the_collection_finds(things, app, rows):
 
 
 def test_filters_list_count_recommend_and_remove(things, rows):
-    things.declare_fields({"n": "int"})
+    things.declare_fields({"n": int, "shop": "str"})
+    assert things.info().fields == {"n": "int", "shop": "str"}
     page = things.list_items(limit=2, where={"n": {">": 4}}, labels=np.array([1]))
     assert ([item.id for item in page.items], page.next) == ([5, 7], 7)
     assert (things.count(), things.count(labels=[0], where={"n": {"<": 4}}), things.count(among=[3, 99])) == (20, 2, 1)

@@ -346,9 +346,10 @@ class AsyncCollection:
         call = Call("POST", self._path("items/count"), lambda answer: int(answer["count"]), given(filters))
         return await self._client.send(call)
 
-    async def declare_fields(self, fields: Mapping[str, str]) -> CollectionInfo:
-        """Declare metadata fields as "int", "float", "str" or "bool", so that filters on them are fast."""
-        return await self._client.send(Call("PUT", self._path("fields"), CollectionInfo.of, {"fields": dict(fields)}))
+    async def declare_fields(self, fields: Mapping[str, type | str]) -> None:
+        """Declare metadata fields as int, float, str or bool, or by these words, so that filters on them are fast."""
+        words = {name: getattr(kind, "__name__", kind) for name, kind in fields.items()}
+        await self._client.send(Call("PUT", self._path("fields"), lambda answer: None, {"fields": words}))
 
     async def fit(
         self, method: str = "StarRidge", n_bits: int = 32, *, seed: int = 0, settings: Mapping[str, Any] | None = None
