@@ -58,7 +58,8 @@ class ItemPage(JsonAnswer):
 class Written(JsonAnswer):
     """A change: the ids that it was about, and how many items it changed; a removal by filter has no ids.
 
-    ``repeated`` if an earlier attempt with the same key had stored it.
+    ``repeated`` if an earlier attempt with the same key had stored it. That is why writes return it, where a
+    collection, whose writes cannot get lost on the way, returns ids, items or nothing.
     """
 
     ids: list[int]

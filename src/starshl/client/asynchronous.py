@@ -282,8 +282,8 @@ class AsyncCollection:
         *,
         texts: Sequence[str] | None = None,
         rows: Sequence[Any] | None = None,
-        ids: Sequence[int] | None = None,
         labels: Sequence[Label | None] | None = None,
+        ids: Sequence[int] | None = None,
         metadata: Sequence[Mapping[str, Any]] | None = None,
         references: Sequence[str | None] | None = None,
     ) -> Written:
