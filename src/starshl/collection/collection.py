@@ -29,7 +29,7 @@ from .answers import Explanation, Hit, Item, Preview, SearchResult
 from .changes import Samples, declare, put_items, replace_model, set_item_labels
 from .duplicates import duplicates_of
 from .embedding import ItemKind, embedder_file, item_meta, load_embedder, unknown_texts_note
-from .explanation import explain_hits, explained, id_of
+from .explanation import explain_hits, id_of, with_explanations
 from .export import write_rows
 from .fields import Value, check_fields, fields_text
 from .filters import count_labels, count_values, kind_of_labels, labels_by_id, passing_ids, unknown_labels_note
@@ -417,7 +417,7 @@ class Collection:
             if options.reject is not None and X is not None:
                 found = rejecting(found, novelty_of(state.hasher, X), options.reject)
             if options.explain:
-                found = explained(state, store, X, items, found, options.metric or "euclidean")
+                found = with_explanations(state, store, X, items, found, options.metric or "euclidean")
         return found
 
     def explain(self, X: SamplesLike, hits: Iterable[Hit | int], *, metric: Metric = "euclidean") -> list[Explanation]:

@@ -124,7 +124,7 @@ class ChangedWhileRead(CollectionError):
 
 
 @contextmanager
-def explained(path: Path, outcome: str) -> Iterator[None]:
+def explaining_errors(path: Path, outcome: str) -> Iterator[None]:
     """Turn an error of SQLite into one that gives advice and says what was done."""
     try:
         yield
@@ -149,7 +149,7 @@ class Connection:
     @staticmethod
     def create_file(path: Path, meta: dict[str, Any]) -> None:
         """Make a new file whose tables are empty except for these entries of ``meta``."""
-        with explained(path, NOT_MADE), closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        with explaining_errors(path, NOT_MADE), closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
             for _, _, statement in _SCHEMA:
                 connection.execute(statement)
@@ -170,7 +170,7 @@ class Connection:
     @contextmanager
     def reading(self) -> Iterator[None]:
         """See one unchanging state of the file, or fail with :class:`ChangedWhileRead`."""
-        with self._watched(), explained(self.path, NOT_READ):
+        with self._watched(), explaining_errors(self.path, NOT_READ):
             self.execute("BEGIN")
             try:
                 yield
@@ -180,7 +180,7 @@ class Connection:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Change the file: store everything done inside, or nothing."""
-        with explained(self.path, NOT_STORED):
+        with explaining_errors(self.path, NOT_STORED):
             self.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -201,7 +201,7 @@ class Connection:
 
     def vacuum(self) -> None:
         """Give free pages back to the file system."""
-        with explained(self.path, NOT_STORED):
+        with explaining_errors(self.path, NOT_STORED):
             self.execute("VACUUM")
             self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -249,7 +249,7 @@ class Connection:
             self._seen = seen
 
     def _connect(self, mode: str, *, immutable: bool = False) -> None:
-        with explained(self.path, NOT_READ):
+        with explaining_errors(self.path, NOT_READ):
             self._sqlite = sqlite3.connect(
                 f"{self.path.resolve().as_uri()}?mode={mode}&immutable={int(immutable)}",
                 uri=True,

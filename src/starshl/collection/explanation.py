@@ -27,7 +27,7 @@ from .vectors import kept_rows
 _TOP = 3  # more would bury the reason
 
 
-def explained(
+def with_explanations(
     state: State, store: Store, X: SamplesLike | None, items: ArrayLike | None, found: list[SearchResult], metric: str
 ) -> list[SearchResult]:
     """Add explanations to what queries found; stored items are explained by their kept vectors."""

@@ -104,7 +104,7 @@ def hamming_histograms(
     """
     check_codes(codes_query, codes_db)
     query_labels, item_labels = relevance_labels(y_query, y_db, len(codes_query), len(codes_db))
-    queries, items = words_of(codes_query), words_of(codes_db)
+    queries, items = packed_words(codes_query), packed_words(codes_db)
     count = np.zeros((len(queries), codes_query.n_bits + 1), dtype=np.int64)
     relevant = np.zeros_like(count)
     fill = _by_class if query_labels.ndim == 1 else _by_label_sets
@@ -201,7 +201,7 @@ def check_codes(codes_query: BinaryCodes, codes_db: BinaryCodes) -> None:
         )
 
 
-def words_of(codes: BinaryCodes) -> np.ndarray:
+def packed_words(codes: BinaryCodes) -> np.ndarray:
     """Return the packed bytes as rows of 64-bit words, zero padded."""
     n_words = -(-codes.packed.shape[1] // 8)
     padded = np.zeros((len(codes), 8 * n_words), dtype=np.uint8)
@@ -265,4 +265,4 @@ def _label_sets(y_query: np.ndarray, y_db: np.ndarray) -> tuple[np.ndarray, np.n
         if y.dtype.kind not in "biuf" or not np.isin(y, (0, 1)).all():
             raise ValueError(f"{name} is a matrix with entries other than 0 and 1; mark each label with 1.")
     as_codes = [BinaryCodes.from_signs(y.astype(np.int8)) for y in (y_query, y_db)]
-    return words_of(as_codes[0]), words_of(as_codes[1])
+    return packed_words(as_codes[0]), packed_words(as_codes[1])

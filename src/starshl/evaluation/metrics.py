@@ -27,8 +27,8 @@ from .histograms import (
     check_codes,
     equal_together,
     hamming_histograms,
+    packed_words,
     relevance_labels,
-    words_of,
 )
 
 
@@ -84,7 +84,7 @@ def _hits_in_storage_order(
     query_class, item_class = relevance_labels(y_query, y_db, len(codes_query), len(codes_db))
     if query_class.ndim == 2:
         raise ValueError("ties='index' takes one label per code; use ties='expected' with label matrices.")
-    queries, items = words_of(codes_query), words_of(codes_db)
+    queries, items = packed_words(codes_query), packed_words(codes_db)
     hits = np.zeros(len(queries), dtype=np.int64)
 
     def scan(rows: slice) -> None:
@@ -395,7 +395,7 @@ def knn_accuracy(
     query_class, item_class = relevance_labels(y_query, y_db, len(codes_query), len(codes_db))
     if query_class.ndim == 2:
         raise ValueError("knn_accuracy takes one label per code, not label matrices. Use precision_at for these.")
-    queries, items = words_of(codes_query), words_of(codes_db)
+    queries, items = packed_words(codes_query), packed_words(codes_db)
     order = equal_together(queries, query_class)
     queries, query_class = queries[order], query_class[order]
     distinct = DistinctItems.of(items, item_class)

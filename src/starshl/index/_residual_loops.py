@@ -12,7 +12,7 @@ from ..codes._hamming_loops import CHUNK, TILE
 
 
 @njit(cache=True, nogil=True)
-def squared_norms(planes, n_rows, n_class_bits, centers, products, constant):
+def squared_reconstruction_norms(planes, n_rows, n_class_bits, centers, products, constant):
     """Return centers[c] + 2 sum_j b_j products[c, j] + constant for the class c and the signs b of each row.
 
     The sum runs in the order of bits, so equal codes have equal norms.

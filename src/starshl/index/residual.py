@@ -273,7 +273,7 @@ class ResidualItems(WrappedItems):
         with single_threaded_blas():
             products = (centers @ self.reconstruction.components.T) * scales / unit
         norms, constant = np.einsum("cd,cd->c", centers, centers) / unit, float(np.sum(scales**2)) / unit
-        return loops.squared_norms(planes, n_rows, self.rule.class_bits, norms, products, constant)
+        return loops.squared_reconstruction_norms(planes, n_rows, self.rule.class_bits, norms, products, constant)
 
 
 class ResidualIndex(MemoryIndex):

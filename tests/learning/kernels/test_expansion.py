@@ -14,7 +14,7 @@ from starshl.learning.kernels import (
     scaled_kernels,
 )
 from starshl.learning.kernels.choice import fit_kernels, resolve_kernels
-from starshl.learning.kernels.distances import DistanceCache, squared_distances, squared_norms
+from starshl.learning.kernels.distances import DistanceCache, squared_distances_from_norms, squared_norms
 from starshl.learning.kernels.expansion import expand_mixture, expand_over_rows
 from starshl.learning.kernels.mixture import FusedKernels
 
@@ -150,7 +150,9 @@ def test_kernels_that_are_zero_on_a_block_are_left_out_of_its_sums_without_a_tra
     kernels = [Gaussian(sigma) for sigma in (0.01, 1.0, 500.0)]
     weights, coefficients = rng.rand(2, 3), rng.randn(2, 600)
     mix = FusedKernels(kernels, np.float32)
-    blocks = [squared_distances(near, rows, (squared_norms(near), squared_norms(rows))) for rows in (near, far)]
+    blocks = [
+        squared_distances_from_norms(near, rows, (squared_norms(near), squared_norms(rows))) for rows in (near, far)
+    ]
     assert [mix.n_negligible(block) for block in blocks] == [0, 2]
     wide = expand_over_rows(kernels[2:], near, far, weights[:, 2:], coefficients)
     assert expand_over_rows(kernels, near, far, weights, coefficients).tobytes() == wide.tobytes()

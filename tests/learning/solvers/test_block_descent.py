@@ -5,7 +5,7 @@ import pytest
 
 from starshl.learning.kernels.banks import GramBank
 from starshl.learning.solvers.block_descent import BlockDescent
-from starshl.learning.solvers.objective import hinge_distances, penalty, squared_norms, surrogate
+from starshl.learning.solvers.objective import hinge_distances, penalty, squared_function_norms, surrogate
 from starshl.learning.solvers.problem import Problem, Start
 from starshl.learning.solvers.svm import PairwiseAscent
 
@@ -58,5 +58,5 @@ def test_the_objective_is_made_of_its_terms():
     distances = hinge_distances(solution.scores, solution.codewords)
     assert distances[np.arange(20), solution.assignments].sum() == pytest.approx(solution.surrogate[-1])
     forms = np.array([given.bank.quadratic_forms(each) for each in solution.coefficients])
-    parts = [penalty(squared_norms(form, w), w) for form, w in zip(forms, solution.weights, strict=True)]
+    parts = [penalty(squared_function_norms(form, w), w) for form, w in zip(forms, solution.weights, strict=True)]
     assert solution.objective[-1] == pytest.approx(3.0 * solution.surrogate[-1] + sum(parts))

@@ -47,7 +47,7 @@ _LEAST_GAIN = 1.0  # in standard errors
 _COMPARED, _FURTHER = 500, 200  # labels that are left out in turn, and others that they are found by
 
 
-def read_labels(
+def weighted_labels(
     hasher: StarRidge, y: LabelsLike, sample_weight: ArrayLike | None, n_rows: int
 ) -> tuple[Labels, np.ndarray]:
     """Return labels over the classes that have a row of positive weight, and the weights."""

@@ -34,7 +34,7 @@ from .posterior import (
     posterior,
     precision_among,
 )
-from .ridge_targets import choose_targets, read_labels
+from .ridge_targets import choose_targets, weighted_labels
 from .ridge_training import (
     RidgeSettings,
     RidgeSolution,
@@ -219,7 +219,7 @@ class StarRidge(KernelHasher):
         kernels = self._kernels_to_fit()
         samples = read_training_samples(self, X, kernels, settings.max_exact_rows)
         kernels = self._kernels_of_views(kernels)
-        labels, weights = read_labels(self, y, sample_weight, len(samples))
+        labels, weights = weighted_labels(self, y, sample_weight, len(samples))
         check_codebook(self.codewords, labels, settings.n_bits)
         codebook_seed, search_seed = check_random_state(self.random_state).randint(_SEEDS, size=2).tolist()
         labels, targets = choose_targets(samples, kernels, labels, weights, settings, graph, search_seed)

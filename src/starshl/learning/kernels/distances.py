@@ -116,7 +116,7 @@ class PairTable:
         return _as_distances(self.inner.copy(), self.A, self.B, self.norms)
 
 
-def squared_distances(A: Rows, B: Rows, norms: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+def squared_distances_from_norms(A: Rows, B: Rows, norms: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     """Return the squared distances between two blocks of rows whose squared norms are known."""
     return _as_distances(inner_products(A, B), A, B, norms)
 
@@ -187,7 +187,7 @@ class DistanceTiles:
         """Return distances; each is the same number whatever else is asked for in the same call."""
         first, second, norms = self.rows[rows], self.rows[columns], (self.norms[rows], self.norms[columns])
         if not isinstance(first, np.ndarray):
-            return squared_distances(first, second, norms)
+            return squared_distances_from_norms(first, second, norms)
         # BLAS has special kernels for small products and for a matrix times itself, and these round differently:
         # every product here is of two matrices of TILE rows.
         left, right = _whole_tiles(first, norms[0]), _whole_tiles(second, norms[1])
@@ -195,7 +195,7 @@ class DistanceTiles:
         with single_threaded_blas():
             for across, (above, above_norms) in left:
                 for down, (beside, beside_norms) in right:
-                    tile = squared_distances(above, beside, (above_norms, beside_norms))
+                    tile = squared_distances_from_norms(above, beside, (above_norms, beside_norms))
                     distances[across, down] = tile[: across.stop - across.start, : down.stop - down.start]
         return distances
 
@@ -297,7 +297,7 @@ class DistanceCache:
 
         def fill(number: int) -> None:
             block = self.blocks[number]
-            distances[number] = squared_distances(self.samples[block], whole, (self.norms[block], norms))
+            distances[number] = squared_distances_from_norms(self.samples[block], whole, (self.norms[block], norms))
 
         with single_threaded_blas():
             run_all([partial(fill, number) for number in range(len(self.blocks))])

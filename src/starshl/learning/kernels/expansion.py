@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._common.threads import run_all, single_threaded_blas, tiles
 from ..._common.validation import Rows
-from .distances import DistanceCache, PairTable, squared_distances, squared_norms
+from .distances import DistanceCache, PairTable, squared_distances_from_norms, squared_norms
 from .kernel import Kernel, checked_block
 from .mixture import FusedKernels, KernelMixture
 from .vectors import VectorKernel
@@ -89,7 +89,7 @@ def _fused_expansion(
         known = None if cache is None or found is None else cache.between(rows, found[piece])
         if known is not None:
             return known
-        return squared_distances(samples[rows], support[piece], (own_norms, norms[piece]))
+        return squared_distances_from_norms(samples[rows], support[piece], (own_norms, norms[piece]))
 
     def fill(rows: slice) -> None:
         block = samples[rows]

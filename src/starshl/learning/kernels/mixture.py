@@ -15,7 +15,7 @@ import numpy as np
 from ..._common.threads import tiles
 from ..._common.validation import Rows
 from ._fused_loops import evaluate_each, sum_between, sum_block
-from .distances import PairTable, squared_distances, squared_norms
+from .distances import PairTable, squared_distances_from_norms, squared_norms
 from .kernel import Kernel, checked_block
 from .vectors import Cauchy, Gaussian, NormalizedLinear, NormalizedPolynomial, ShiftedCosine, VectorKernel
 from .views import ColumnGroup, by_columns, reads_columns
@@ -265,7 +265,7 @@ class _CompiledMixture:
         rows = rows.astype(self.fused.dtype, copy=False)
         scales = self.fused.scales(rows, norms)
         for piece in tiles(self.landmarks.shape[0], _PIECE):
-            squared = squared_distances(rows, self.landmarks[piece], (norms, self.norms[piece]))
+            squared = squared_distances_from_norms(rows, self.landmarks[piece], (norms, self.norms[piece]))
             yield piece, self.fused.sum_between(squared, scales, self.scales.take(piece), self.weighted)
 
 

@@ -18,7 +18,7 @@ from .objective import (
     kernel_weights,
     penalty,
     reassign,
-    squared_norms,
+    squared_function_norms,
     surrogate,
     update_column,
 )
@@ -149,7 +149,7 @@ class _Run:
         state.violation[bit] = proposal.violation
         state.is_constant[bit] = proposal.is_constant
         state.weights[bit] = state.used_weights[bit] = proposal.weights
-        norms = squared_norms(proposal.quadratic_forms, proposal.weights)
+        norms = squared_function_norms(proposal.quadratic_forms, proposal.weights)
         state.penalty[bit] = penalty(norms, proposal.weights)
         if not last:
             self._update_weights(bit, norms)
@@ -169,7 +169,7 @@ class _Run:
         state.weights[bit] = state.used_weights[bit]
         coefficients = state.coefficients[bit]
         forms = quadratic_forms(self.problem.bank.expand(coefficients[None])[0], coefficients)
-        state.penalty[bit] = penalty(squared_norms(forms, state.weights[bit]), state.weights[bit])
+        state.penalty[bit] = penalty(squared_function_norms(forms, state.weights[bit]), state.weights[bit])
 
     def _update_all_codewords(self) -> int:
         return sum(self._update_codewords(bit) for bit in range(self.n_bits))

@@ -54,7 +54,7 @@ def distortion(
     return float(cost @ np.where(free, distances.min(axis=1), own))
 
 
-def squared_norms(quadratic_forms: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def squared_function_norms(quadratic_forms: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return |w_m|^2 = theta_m^2 eta' K_m eta of a function fitted with these kernel weights."""
     return weights**2 * quadratic_forms
 

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from ._svm_loops import violation_of
-from .objective import bit_objective, box, kernel_weights, penalty, squared_norms
+from .objective import bit_objective, box, kernel_weights, penalty, squared_function_norms
 from .problem import DescentState, KernelBank, Problem, SvmSolver
 from .svm import DualSolution
 
@@ -181,7 +181,7 @@ def _evaluate(
     products = weights @ expansions
     scores = products + intercept
     upper = problem.upper(rows)
-    value = bit_objective(labels * scores[rows], upper, penalty(squared_norms(forms, weights), weights))
+    value = bit_objective(labels * scores[rows], upper, penalty(squared_function_norms(forms, weights), weights))
     violation, _, _ = violation_of(labels - products[rows], coefficients[rows], *box(labels, upper))
     return Proposal(coefficients, intercept, scores, forms, weights, float(max(violation, 0.0)), value)
 
@@ -275,7 +275,7 @@ def learn_weights(
     rows = np.arange(bank.n_rows)
     for _ in range(_MAX_WEIGHT_STEPS):
         coefficients = solve(svm, upper, rows, bank, attempt).coefficients
-        norms = squared_norms(bank.quadratic_forms(coefficients), attempt.weights)
+        norms = squared_function_norms(bank.quadratic_forms(coefficients), attempt.weights)
         weights = kernel_weights(norms, kernel_norm, attempt.weights)
         moved = np.abs(weights - attempt.weights).max()
         attempt = replace(attempt, weights=weights, start=coefficients)
