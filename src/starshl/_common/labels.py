@@ -24,7 +24,7 @@ class Labels:
     ----------
     classes : array of shape (n_classes,)
     offsets : array of int, shape (n_rows + 1,)
-    members : array of int, places in ``classes``, ascending within a row
+    members : array of int, indices into ``classes``, ascending within a row
     dtype : the type that the labels had in an array
     given : the array that they were parsed from, one entry per row; None if they were not parsed
     """
@@ -37,7 +37,7 @@ class Labels:
 
     @classmethod
     def from_index(cls, classes: np.ndarray, index: np.ndarray, dtype: np.dtype) -> Self:
-        """Return labels of at most one class per row, by its place in ``classes``, which is -1 for none."""
+        """Return labels of at most one class per row, by its index in ``classes``, which is -1 for none."""
         return cls(classes, _offsets(index >= 0), index[index >= 0], dtype)
 
     @property
@@ -51,7 +51,7 @@ class Labels:
 
     @property
     def index(self) -> np.ndarray:
-        """The place in ``classes`` of each row's class, -1 where it has none; rows with several are refused."""
+        """The index in ``classes`` of each row's class, -1 where it has none; rows with several are refused."""
         n_classes = self._n_classes_of_rows
         several = np.flatnonzero(n_classes > 1)
         if len(several):
@@ -82,10 +82,10 @@ class Labels:
         return type(self)(self.classes[present], offsets, members, self.dtype, given)
 
     def among(self, classes: np.ndarray) -> Self:
-        """Return the labels as places in other classes; those that are not among these are gone."""
-        places = {label: place for place, label in enumerate(classes.tolist())}
-        place_of = np.array([places.get(label, -1) for label in self.classes.tolist()], np.int64)
-        members, rows = place_of[self.members], np.repeat(np.arange(self.n_rows), self._n_classes_of_rows)
+        """Return the labels as indices into other classes; those that are not among these are gone."""
+        index_of = {label: index for index, label in enumerate(classes.tolist())}
+        new_index = np.array([index_of.get(label, -1) for label in self.classes.tolist()], np.int64)
+        members, rows = new_index[self.members], np.repeat(np.arange(self.n_rows), self._n_classes_of_rows)
         members, rows = members[members >= 0], rows[members >= 0]
         if (rows[1:] == rows[:-1]).any():
             members = members[np.lexsort((members, rows))]

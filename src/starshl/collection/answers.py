@@ -152,13 +152,13 @@ class SearchResult(JsonAnswer, Sequence[Hit]):
         return len(self.hits)
 
     @overload
-    def __getitem__(self, place: int) -> Hit: ...
+    def __getitem__(self, index: int) -> Hit: ...
 
     @overload
-    def __getitem__(self, place: slice) -> list[Hit]: ...
+    def __getitem__(self, index: slice) -> list[Hit]: ...
 
-    def __getitem__(self, place: int | slice) -> Hit | list[Hit]:
-        return self.hits[place]
+    def __getitem__(self, index: int | slice) -> Hit | list[Hit]:
+        return self.hits[index]
 
 
 class Preview(NamedTuple):

@@ -49,7 +49,7 @@ _ID_BYTES = 8
 
 
 class Column(NamedTuple):
-    """Values of items: numbers, or places in ``words``; ``present`` tells which items have one, None if all do."""
+    """Values of items: numbers, or positions in ``words``; ``present`` tells which items have one, None if all do."""
 
     values: np.ndarray
     present: np.ndarray | None
@@ -63,8 +63,8 @@ class Column(NamedTuple):
         words = None
         if known and isinstance(known[0], str):
             words = list(dict.fromkeys(map(str, known)))
-            place = {word: number for number, word in enumerate(words)}
-            known = [place[str(value)] for value in known]
+            position = {word: number for number, word in enumerate(words)}
+            known = [position[str(value)] for value in known]
         numbers = np.array(known, np.float64 if known and isinstance(known[0], float) else np.int64)
         filled = np.zeros(len(values), _narrowest(numbers))
         filled[present] = numbers
@@ -106,7 +106,7 @@ class Column(NamedTuple):
         values: list[Value | None] = self.values.tolist()
         if self.words is not None:
             words = self.words or [""]
-            values = [words[place] for place in self.values.tolist()]
+            values = [words[position] for position in self.values.tolist()]
         if self.present is not None:
             values = [value if known else None for value, known in zip(values, self.present.tolist(), strict=True)]
         return values
@@ -189,7 +189,7 @@ class ChunkItems:
         kept = np.flatnonzero(~np.isin(self.ids, ids))
         if len(kept) == len(self.ids):
             return self
-        columns = {name: [values[place] for place in kept.tolist()] for name, values in self.columns.items()}
+        columns = {name: [values[position] for position in kept.tolist()] for name, values in self.columns.items()}
         return ChunkItems(self.ids[kept], self.packed[kept], columns)
 
     def joined(self, other: ChunkItems) -> ChunkItems:
@@ -201,7 +201,7 @@ class ChunkItems:
         if self.ids[-1] < other.ids[0]:
             return ChunkItems(ids, packed, columns)
         order = np.argsort(ids)
-        columns = {name: [values[place] for place in order.tolist()] for name, values in columns.items()}
+        columns = {name: [values[position] for position in order.tolist()] for name, values in columns.items()}
         return ChunkItems(ids[order], packed[order], columns)
 
 

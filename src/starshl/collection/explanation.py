@@ -40,8 +40,8 @@ def with_explanations(
         X = state.vectors_of(store, np.asarray(items).tolist())
     rows: Any = X
     return [
-        replace(each, hits=_explained_hits(state, store, rows[place : place + 1], each.hits, metric))
-        for place, each in enumerate(found)
+        replace(each, hits=_explained_hits(state, store, rows[row : row + 1], each.hits, metric))
+        for row, each in enumerate(found)
     ]
 
 
@@ -142,7 +142,7 @@ class ExplainedQuery:
             return [], [], []
         if self.parts.of_classes and self.words is not None:
             direction = np.zeros(len(self.parts.by_row))
-            direction[self.words.nearest_place(signs)] = 1.0
+            direction[self.words.nearest_index(signs)] = 1.0
         else:
             direction = signs / len(signs)
         parts = self.parts
@@ -156,12 +156,12 @@ class _Codewords:
     classes: list[Label]
     words: np.ndarray
 
-    def nearest_place(self, signs: np.ndarray) -> int:
+    def nearest_index(self, signs: np.ndarray) -> int:
         return int((self.words != signs[: self.words.shape[1]]).sum(axis=1).argmin())
 
     def nearest(self, signs: np.ndarray) -> ClassOfCode:
-        place = self.nearest_place(signs)
-        return ClassOfCode(self.classes[place], int((self.words[place] != signs[: self.words.shape[1]]).sum()))
+        index = self.nearest_index(signs)
+        return ClassOfCode(self.classes[index], int((self.words[index] != signs[: self.words.shape[1]]).sum()))
 
 
 def _in_words(why: Explanation) -> str:

@@ -234,6 +234,6 @@ def _counts_of_column(state: State, store: Store, name: str) -> Counter[Value]:
     for column in store.chunks.read_column(name, state.cache.columns):
         values = column.values if column.present is None else column.values[column.present]
         found, times = np.unique(values, return_counts=True)
-        known = found.tolist() if column.words is None else [column.words[place] for place in found.tolist()]
+        known = found.tolist() if column.words is None else [column.words[position] for position in found.tolist()]
         counts.update(dict(zip(known, times.tolist(), strict=True)))
     return counts

@@ -133,14 +133,14 @@ def item_codes(
     """
     if "relabel" not in hasher.supports:
         return ItemCodes(own, np.zeros(len(own), bool))
-    class_of = {label_text(value): place for place, value in enumerate(hasher.class_labels)}
-    places = np.array([-1 if text is None else class_of.get(text, -1) for text in labels], np.int64)
-    from_label = places >= 0
+    class_of = {label_text(value): index for index, value in enumerate(hasher.class_labels)}
+    index = np.array([-1 if text is None else class_of.get(text, -1) for text in labels], np.int64)
+    from_label = index >= 0
     if warn_unknown:
         _warn_of_unknown([text for text in labels if text is not None and text not in class_of])
     packed = own.packed.copy()
     if from_label.any():
-        known = Labels.from_index(hasher.classes_, places[from_label], hasher.classes_.dtype)
+        known = Labels.from_index(hasher.classes_, index[from_label], hasher.classes_.dtype)
         packed[from_label] = hasher.relabel(own[np.flatnonzero(from_label)], known).packed
     return ItemCodes(replace(own, packed=packed), from_label)
 

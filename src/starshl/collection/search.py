@@ -230,8 +230,8 @@ class Listed(NamedTuple):
     ids: np.ndarray
     differs: np.ndarray
 
-    def taken(self, places: np.ndarray) -> Listed:
-        return Listed(self.distances[places], self.ids[places], self.differs[places])
+    def taken(self, positions: np.ndarray) -> Listed:
+        return Listed(self.distances[positions], self.ids[positions], self.differs[positions])
 
 
 def rescored_neighbors(
@@ -266,7 +266,7 @@ def _shortlists(state: State, codes: Any, n: int, among: np.ndarray | None) -> I
 
 
 def _class_first(order: np.ndarray, differs: np.ndarray, n_first: int) -> np.ndarray:
-    """Return places in the same order, but the first ``n_first`` of the query's class before all others."""
+    """Return positions in the same order, but the first ``n_first`` of the query's class before all others."""
     first = np.zeros(len(order), np.bool_)
     first[np.flatnonzero(~differs[order])[:n_first]] = True
     return np.concatenate([order[first], order[~first]])

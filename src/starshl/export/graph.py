@@ -70,9 +70,9 @@ class Graph:
         """Return the columns of all values side by side."""
         return values[0] if len(values) == 1 else self.apply("Concat", *values, axis=1)
 
-    def rows_of(self, table: Value, places: Value) -> Value:
-        """Return the entries of a vector, or the rows of a matrix, at computed places."""
-        return self.apply("Gather", table, places, axis=0)
+    def rows_of(self, table: Value, indices: Value) -> Value:
+        """Return the entries of a vector, or the rows of a matrix, at computed indices."""
+        return self.apply("Gather", table, indices, axis=0)
 
 
 class Value:
@@ -158,9 +158,9 @@ class Value:
     def _reduce(self, operator: str, axis: int) -> Value:
         return self.graph.apply(operator, self, self.graph.constant([axis], np.int64), keepdims=1)
 
-    def take(self, places: ArrayLike) -> Value:
-        """Return some of the columns, by their places."""
-        return self.graph.apply("Gather", self, self.graph.constant(places, np.int64), axis=1)
+    def take(self, indices: ArrayLike) -> Value:
+        """Return some of the columns, by their indices."""
+        return self.graph.apply("Gather", self, self.graph.constant(indices, np.int64), axis=1)
 
     def columns(self, start: int, stop: int, axis: int = 1) -> Value:
         """Return the columns from ``start`` to before ``stop``."""

@@ -43,7 +43,7 @@ def bit_scores(hasher: BaseHasher, rows: Value) -> Value:
 
 
 def class_index(hasher: BaseHasher, rows: Value) -> Value:
-    """Return the place of the predicted class among ``classes_``, (n,)."""
+    """Return the index of the predicted class among ``classes_``, (n,)."""
     return _written(hasher.class_part, CLASSES, "classes", rows)
 
 

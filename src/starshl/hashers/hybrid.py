@@ -488,7 +488,7 @@ class HybridHasher(BaseHasher):
 
 
 def class_numbers(class_hasher: BaseHasher) -> Codebook:
-    """Return the codebook in which the place of a class is its number; reserved words keep numbers for classes to come.
+    """Return the codebook in which the index of a class is its number; reserved words keep numbers for classes to come.
 
     It is that of the class hasher, whatever its words are, or else one of the shortest words.
     """

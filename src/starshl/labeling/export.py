@@ -38,7 +38,7 @@ def export_atlas(lesson: Lesson, path: str | os.PathLike[str]) -> int:
 
     The columns are id, code (see :func:`starshl.index.adapters.write_parquet`), reference, label (as text), source,
     confidence, x and y in the unit square, and neighbors: ``{"ids": [...], "distances": [...]}``, nearest first and
-    equally many for all items, in which ids are places of rows in this file, from 0, as viewers count them::
+    equally many for all items, in which ids are positions of rows in this file, from 0, as viewers count them::
 
         embedding-atlas lesson.parquet --x x --y y --neighbors neighbors
     """

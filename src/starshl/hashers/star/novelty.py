@@ -207,7 +207,7 @@ class NoveltyRule:
 
 
 def unexplained(scores: np.ndarray) -> np.ndarray:
-    r"""Return :math:`|h - e|` for class scores h, where e has a one in the place of the largest and zeros elsewhere.
+    r"""Return :math:`|h - e|` for class scores h, where e has a one at the index of the largest and zeros elsewhere.
 
     Examples
     --------
