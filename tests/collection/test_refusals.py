@@ -92,7 +92,7 @@ def test_a_full_disk_loses_nothing_and_says_so(folder, rows):
         connection = collection._session._writer.connection
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count = {pages + 2}")
-        with pytest.raises(CollectionError, match=r"disk is full.*Nothing"):
+        with pytest.raises(CollectionError, match=r"disk is full.*Free some space.*Nothing"):
             collection.add(np.repeat(rows, 40, axis=0), metadata=[{"text": "x" * 500}] * 2400)
         assert state_of(collection) == before
         assert collection.verify() == 60

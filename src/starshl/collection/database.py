@@ -104,16 +104,18 @@ _SCHEMA_STEPS = 1_000_000
 NOT_READ = "Nothing was read."
 NOT_MADE = "The collection was not made."
 NOT_STORED = "Nothing of this change was stored."
-# Advice by how a message of SQLite begins.
 _ADVICE = {
-    "database or disk is full": "Free some space.",
-    "disk I/O error": "The disk may be full or failing.",
-    "database is locked": "Another process is writing; try again when it has finished.",
-    "attempt to write a readonly database": "Give write permission to the folder and its files.",
-    "unable to open database file": (
+    sqlite3.SQLITE_FULL: "Free some space.",
+    sqlite3.SQLITE_IOERR: "The disk may be full or failing.",
+    sqlite3.SQLITE_BUSY: "Another process is writing; try again when it has finished.",
+    sqlite3.SQLITE_READONLY: "Give write permission to the folder and its files.",
+    sqlite3.SQLITE_CANTOPEN: (
         "Give read permission to all files of the folder. If a writer has died and left its log there, open the "
         "collection once for writing."
     ),
+}
+# Advice by how a message begins, where SQLite has no code but that of any error.
+_ADVICE_ON_STATEMENTS = {
     "Expression tree is too large": "Give a filter with fewer conditions.",
     "too many SQL variables": "Give a filter with fewer values.",
 }
@@ -129,10 +131,22 @@ def explaining_errors(path: Path, outcome: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        advice = [text for beginning, text in _ADVICE.items() if str(error).startswith(beginning)]
-        raise CollectionError(" ".join([f"{str(path)!r}: {error}.", *advice, outcome])) from error
+        raise CollectionError(" ".join([f"{str(path)!r}: {error}.", *_advice(error), outcome])) from error
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         raise CollectionFormatError.unreadable(path, str(error)) from error
+
+
+def _advice(error: sqlite3.OperationalError) -> list[str]:
+    code = _code(error)
+    if code in _ADVICE:
+        return [_ADVICE[code]]
+    return [advice for beginning, advice in _ADVICE_ON_STATEMENTS.items() if str(error).startswith(beginning)]
+
+
+def _code(error: sqlite3.OperationalError) -> int:
+    """Return the primary result code: the low byte of the extended one, which errors of Python itself do not have."""
+    code: int = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+    return code & 0xFF
 
 
 class Connection:
@@ -275,7 +289,7 @@ class Connection:
             limit = len(_SCHEMA) + 1
             return sorted(self.execute(f"SELECT name, type, sql FROM sqlite_master LIMIT {limit}").fetchall())
         except sqlite3.OperationalError as error:
-            if str(error) != "interrupted":
+            if _code(error) != sqlite3.SQLITE_INTERRUPT:
                 raise
             return []
         finally:
