@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from starshl.hashers import Facts, LinearHasher, all_or_nothing
 from starshl.hashers.baselines import LSHash, SphericalHash
+from starshl.testing.expectations import Interruption, interrupted_after
 
 ROWS = np.random.default_rng(0).standard_normal((60, 5))
 
@@ -52,6 +53,31 @@ def test_a_subclass_that_fails_after_its_parent_changes_nothing():
     with pytest.raises(RuntimeError):
         fresh.fit(ROWS, np.ones(60))
     assert not hasattr(fresh, "components_")
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_fit_interrupted_at_any_call_leaves_the_hasher_as_it_was():
+    present, other = np.random.default_rng(0).standard_normal((2, 20, 4))
+    hasher = LSHash(4, random_state=0).fit(present)
+    n_interrupted = n_completed = 0
+    for n_calls in range(1, 2000):
+        assert hasher.space_id_  # which is cached, until the next fit
+        before = pickle.dumps(hasher)
+        try:
+            with interrupted_after(n_calls):
+                hasher.fit(other)
+        except (Interruption, Exception):
+            n_interrupted += 1
+            assert pickle.dumps(hasher) == before, n_calls
+        else:
+            # The fit has fewer calls, or the interruption was lost in a finalizer, where Python ignores it.
+            n_completed += 1
+            assert pickle.dumps(hasher) != before
+            present, other = other, present
+        if n_completed == 20:
+            break
+    assert n_interrupted > 100
+    assert n_completed == 20
 
 
 def test_a_refit_forgets_what_it_does_not_learn_again():

@@ -136,8 +136,9 @@ def all_or_nothing(fit: Fit) -> Fit:
             learner.fit_record_ = describe_fit(X, y, labels, holds_kernels=holds_kernels)
         if not is_learner:
             del learner._is_learner
-            self.__dict__ = learner.__dict__
             _SPACE_IDS.pop(self, None)
+            # The last step, and not a call: whoever interrupts a fit finds the hasher as it was.
+            self.__dict__ = learner.__dict__
         return self
 
     return cast(Fit, fit_completely)
