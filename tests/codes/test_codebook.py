@@ -33,6 +33,29 @@ def test_assigning_a_reserved_word_keeps_the_identity_and_every_word(animals):
     assert animals.classes.tolist() == ["cat", "dog", "bird"]
 
 
+def test_renaming_a_class_keeps_the_identity_and_every_word(animals, tmp_path):
+    renamed = animals.rename("dog", "hound").assign("dog")
+    assert renamed.classes.tolist() == ["cat", "hound", "bird", "dog"]
+    np.testing.assert_array_equal(renamed.word_of(["hound", "dog"]), animals.words[[1, 3]])
+    renamed.save(tmp_path / "book")
+    assert Codebook.load(tmp_path / "book").space_id == animals.space_id
+    assert renamed.resized(12).space_id == animals.resized(12).space_id
+
+
+def test_renaming_to_a_name_that_is_longer_than_all_others_keeps_it_whole():
+    assert Codebook.make([3, 5], 4, random_state=0).rename(5, 70_000).classes.tolist() == [3, 70_000]
+    assert Codebook.make(["a", "b"], 4, random_state=0).rename("a", "long name").classes.tolist() == ["long name", "b"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [("cow", "pig", "no class 'cow'"), ("cat", "dog", "'dog' exists already"), ("cat", 7, "another type")],
+)
+def test_a_name_that_cannot_be_given_is_refused(animals, old, new, message):
+    with pytest.raises(ValueError, match=message):
+        animals.rename(old, new)
+
+
 def test_identity_depends_on_words_order_of_classes_and_reserve():
     words = separated_codewords(4, 8, np.random.RandomState(0))
     ids = {

@@ -194,7 +194,7 @@ def test_codebook_that_does_not_match_the_codewords_is_refused(hasher, digits, t
         starshl.load(path)
 
 
-@pytest.mark.parametrize("damage", [{"n_first_classes": 99}, {"fit_digest": 7}, {"words": None}, {}])
+@pytest.mark.parametrize("damage", [{"space_id": 99}, {"space_id": "here"}, {"fit_digest": 7}, {"words": None}, {}])
 def test_damaged_codebook_in_a_model_file_is_refused(damage, ridge_file):
     def spoil(header, arrays):
         spec = header["fitted"]["codebook_"]["values"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias
 
@@ -16,7 +16,7 @@ from .._common.labels import Labels, as_label_array, check_labels
 from .._common.validation import Seed, check_integer
 from .._common.words import counted
 from ..exceptions import BundleFormatError, InputError
-from .binary import BinaryCodes, make_space_id
+from .binary import BinaryCodes, check_space_id, make_space_id
 from .codewords import binary_words, separated_codewords
 
 _PREFIX = "codebook."
@@ -27,8 +27,9 @@ _PREFIX = "codebook."
 class Codebook:
     """Codewords of classes, with words in reserve; hashers fitted to the same codebook make codes of the same space.
 
-    The identity ``space_id`` is fixed at creation: it depends on all words, assigned and reserved, and on the first
-    classes. Assigning a reserved word to a new class keeps it, so codes from before and after can be searched together.
+    The identity ``space_id`` is made once, from the words and the first classes, and kept from then on, in files, too.
+    Assigning a reserved word to a new class and renaming a class keep it, so codes from before and after can be
+    searched together.
 
     Parameters
     ----------
@@ -36,10 +37,10 @@ class Codebook:
         Rows of -1 and +1: those of the classes first, then the reserved ones.
     classes : array of shape (n_classes,)
         The labels of the first words; numbers or strings.
-    n_first_classes : int, default=None
-        How many of the classes belong to the identity; None is all of them.
     fit_digest : str, default=None
         For clusters, whose numbers mean nothing without the fit that found them: a digest of that fit.
+    space_id : str, default=""
+        The identity, if the codebook has one already; empty text makes one.
 
     Examples
     --------
@@ -48,14 +49,15 @@ class Codebook:
     >>> larger = codebook.assign("horse")
     >>> larger.classes.tolist(), larger.n_reserved, larger.space_id == codebook.space_id
     (['cat', 'dog', 'horse'], 1, True)
+    >>> codebook.rename("dog", "hound").space_id == codebook.space_id
+    True
     """
 
     words: np.ndarray
     classes: np.ndarray
     _: KW_ONLY
-    n_first_classes: int | None = None
     fit_digest: str | None = None
-    space_id: str = field(init=False)
+    space_id: str = ""
 
     def __post_init__(self) -> None:
         words, classes = _check_words(self.words), _check_classes(self.classes)
@@ -64,20 +66,15 @@ class Codebook:
                 f"There are {counted(len(classes), 'class', 'classes')} and {counted(len(words), 'word')}. Give every "
                 "class a word."
             )
-        n_first = len(classes) if self.n_first_classes is None else self.n_first_classes
-        check_integer(n_first, "n_first_classes", low=0, high=len(classes))
         if not isinstance(self.fit_digest, str | None):
             raise ValueError(
                 f"fit_digest is {self.fit_digest!r}; it must be text or None. Leave it out unless classes are clusters."
             )
-        head = [words.shape[1], list(map(_plain, classes[:n_first].tolist())), self.fit_digest]
-        values = {
-            "words": words,
-            "classes": classes,
-            "n_first_classes": n_first,
-            "space_id": make_space_id(head, {"words": words}),
-        }
-        for name, value in values.items():
+        space_id = check_space_id(self.space_id or None)
+        if space_id is None:
+            head = [words.shape[1], list(map(_plain, classes.tolist())), self.fit_digest]
+            space_id = make_space_id(head, {"words": words})
+        for name, value in {"words": words, "classes": classes, "space_id": space_id}.items():
             object.__setattr__(self, name, value)
 
     @classmethod
@@ -134,6 +131,18 @@ class Codebook:
             )
         return replace(self, classes=_joined(self.classes, given))
 
+    def rename(self, label: Any, new: Any) -> Self:
+        """Return a codebook of the same identity, in which a class has another name and the same word."""
+        (position,), given = self.positions([label]), _check_classes([new])
+        if position < 0:
+            raise ValueError(f"There is no class {label!r} to rename. Name one of the classes of the codebook.")
+        if self.positions([new])[0] not in (-1, position):
+            raise ValueError(f"The class {given.tolist()[0]!r} exists already. Give the class another name.")
+        classes = _joined(self.classes, given)
+        return replace(
+            self, classes=classes[[*range(position), len(classes) - 1, *range(position + 1, len(classes) - 1)]]
+        )
+
     def resized(self, n_bits: int) -> Self:
         """Return a codebook of the same classes and as many reserved words, of another length and identity.
 
@@ -143,7 +152,8 @@ class Codebook:
             return self
         _check_n_words(len(self.words), check_integer(n_bits, "n_bits", low=1), self.n_reserved)
         rng = np.random.RandomState(int(self.space_id[:8], 16))
-        return replace(self, words=separated_codewords(len(self.words), n_bits, rng))
+        words = separated_codewords(len(self.words), n_bits, rng)
+        return replace(self, words=words, space_id=make_space_id([n_bits, self.space_id], {"words": words}))
 
     def positions(self, labels: ArrayLike) -> np.ndarray:
         """Return the row of ``words`` of each label, -1 where it is missing or has no word."""
@@ -211,7 +221,7 @@ class Codebook:
         return cls.unpack(unpack_values(header["codebook"], arrays, _PREFIX))
 
     def pack(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("words", "classes", "n_first_classes", "fit_digest")}
+        return {name: getattr(self, name) for name in ("words", "classes", "fit_digest", "space_id")}
 
     @classmethod
     def unpack(cls, values: dict[str, Any]) -> Self:
