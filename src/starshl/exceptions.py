@@ -179,6 +179,11 @@ class CollectionFormatError(_FormatError):
     _kind = "collection"
     _advice = "Restore its whole folder from a copy."
 
+    @classmethod
+    def foreign(cls, file: str | os.PathLike[str], kind: str, allowed: str, advice: str) -> Self:
+        """Return the error of something in the folder that no collection has made; nothing was opened yet."""
+        return cls("{file} is {kind}", allowed, f"Nothing was opened. {advice}", file=repr(os.fspath(file)), kind=kind)
+
 
 class IndexFormatError(_FormatError):
     """An index file is damaged, of a newer format, or not an index file at all."""

@@ -4,6 +4,7 @@ import os
 import resource
 import signal
 import sqlite3
+import struct
 
 import numpy as np
 import pytest
@@ -183,3 +184,107 @@ def test_a_changed_or_missing_model_is_refused(folder):
         Collection(folder)
     with pytest.raises(FileNotFoundError, match="no collection"):
         Collection(folder / "nowhere")
+
+
+def test_a_rollback_journal_is_refused_before_sqlite_obeys_it(folder, tmp_path):
+    victim = tmp_path / "victim.txt"
+    victim.write_text("precious")
+    (folder / "items.sqlite-journal").write_bytes(hot_journal(folder / "items.sqlite", str(victim)))
+    for read_only in (True, False):
+        with pytest.raises(CollectionFormatError, match="rollback journal"):
+            Collection(folder, read_only=read_only)
+    assert victim.read_text() == "precious"
+
+
+def hot_journal(database, super_journal):
+    """A journal that makes SQLite delete a file, the super-journal that it names."""
+    page = int.from_bytes(database.read_bytes()[16:18], "big")
+    magic, name = bytes.fromhex("d9d505f920a163d7"), super_journal.encode()
+    header = magic + struct.pack(">5I", 0, 0, database.stat().st_size // page, 512, page)
+    lock_page = 0x40000000 // page + 1
+    return (
+        header.ljust(512, b"\0")
+        + struct.pack(">I", lock_page)
+        + name
+        + struct.pack(">2I", len(name), sum(name))
+        + magic
+    )
+
+
+OWN_NAMES = ["vectors-0.bin", "writer.lock", "acknowledged", "items.sqlite", "items.sqlite-wal", "items.sqlite-shm"]
+
+
+@pytest.mark.parametrize("name", [*OWN_NAMES, "hasher.draft", "embedder-0123456789abcdef.star", "MODEL"])
+@pytest.mark.parametrize("what", ["link", "dangling link"])
+def test_links_among_its_own_files_are_refused_and_what_they_point_at_stays(kept, tmp_path, name, what):
+    model = next(kept.glob("hasher-*.star"))
+    path, victim = (model if name == "MODEL" else kept / name), tmp_path / "victim"
+    content = (path.read_bytes() if path.exists() else b"") + b"precious" * 10_000
+    if what == "link":
+        victim.write_bytes(content)
+    path.unlink(missing_ok=True)
+    path.symlink_to(victim)
+    for read_only in (True, False):
+        with pytest.raises((CollectionFormatError, FileNotFoundError)) as refused:
+            Collection(kept, read_only=read_only)
+        assert what == "dangling link" or "is a link" in str(refused.value)
+    assert victim.read_bytes() == content if what == "link" else not victim.exists()
+
+
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
+@pytest.mark.parametrize("name", ["vectors-1.bin", "items.sqlite-wal", "hasher-0123456789abcdef.star"])
+def test_a_folder_or_a_pipe_where_a_file_belongs_is_refused(kept, make, name):
+    make(kept / name)
+    with pytest.raises(CollectionFormatError, match="a file of its own"):
+        Collection(kept)
+
+
+def test_the_folder_itself_may_be_a_link(folder, tmp_path):
+    (tmp_path / "link").symlink_to(folder)
+    with Collection(tmp_path / "link") as collection:
+        assert collection.verify() == 60
+
+
+def test_a_read_that_was_stopped_leaves_nothing_that_shows_an_old_state(folder, rows):
+    with Collection(folder) as collection:
+        unfinished = []
+        with pytest.raises(KeyboardInterrupt):
+            stop_a_read(collection, unfinished)
+        collection.set_labels([1], ["a"])
+        assert collection.get([1])[0].label == "a"
+        assert len(collection.search(rows[:1], k=2)[0]) == 2
+
+
+def stop_a_read(collection, unfinished):
+    with collection.reading() as (_, store):
+        unfinished.append(store.all_rows())
+        next(unfinished[0])
+        raise KeyboardInterrupt
+
+
+def test_an_old_state_of_one_connection_is_not_taken_for_lost_changes(folder):
+    with Collection(folder) as collection:
+        with collection.reading() as (_, store):
+            unfinished = store.connection._sqlite.execute("SELECT * FROM items")
+            unfinished.fetchone()
+        collection.set_labels([1], ["a"])
+        assert collection.get([1])[0].label == "a"
+        del unfinished
+
+
+def test_a_forked_child_reads_but_does_not_write(folder, rows):
+    with Collection(folder) as collection:
+        child = os.fork()
+        if child == 0:
+            try:
+                found = [hit.id for hit in collection.search(rows[:1], k=1)[0]]
+                with pytest.raises(CollectionError, match="forked"):
+                    collection.add(rows[:1])
+                with pytest.raises(CollectionError, match="forked"):
+                    collection.compact()
+                os._exit(0 if found == [0] else 1)
+            finally:
+                os._exit(2)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        collection.add(rows[:1])
+        assert collection.verify() == 61

@@ -163,6 +163,21 @@ def test_archives_with_anything_but_plain_files_are_refused(service, folder, cha
     assert not list(tmp_path.rglob("*evil*"))
 
 
+@pytest.mark.parametrize(
+    "name", ["items.sqlite-journal", "writer.lock", "items.sqlite-shm", "notes.txt", "hasher.draft"]
+)
+def test_archives_hold_only_files_of_a_state(folder, tmp_path, name):
+    (folder / name).write_bytes(b"anything")
+    assert name not in unpacked(archive_of(folder))
+    content = bytearray(archive_of(folder))
+    # The name of the first file, and the checksum of its header.
+    header = tarfile.TarInfo.frombuf(bytes(content[:512]), "ascii", "strict")
+    header.name = name
+    content[:512] = header.tobuf(tarfile.GNU_FORMAT, "ascii", "strict")
+    with pytest.raises(ValueError, match="not made by starshl"):
+        unpacked(bytes(content))
+
+
 def test_archives_that_are_cut_or_changed_are_refused(folder):
     content = archive_of(folder)
     expected = unpacked(content)

@@ -18,9 +18,10 @@ from ..learning.kernels.kernel import Kernel
 # The kernels of a hasher that was fitted with functions, which a file cannot hold; None for all others.
 Kernels: TypeAlias = Sequence[Kernel | Callable[..., object]] | None
 _HASHER_DRAFT = "hasher.draft"
+_ROLLBACK_JOURNAL = "items.sqlite-journal"
 _HASHER_NAME = re.compile(r"hasher-[0-9a-f]{16}\.star")
 _OWN_NAME = re.compile(
-    r"items\.sqlite(-wal|-shm|-journal)?|acknowledged|writer\.lock|(hasher|embedder)-[0-9a-f]{16}\.star"
+    r"items\.sqlite(-wal|-shm)?|acknowledged|writer\.lock|(hasher|embedder)-[0-9a-f]{16}\.star"
     r"|vectors-[0-9]{1,19}\.bin|\w+\.draft|\..*\.partial"
 )
 
@@ -32,6 +33,29 @@ def is_own_file(name: str) -> bool:
     (True, False)
     """
     return _OWN_NAME.fullmatch(name) is not None
+
+
+def check_own_files(folder: Path) -> None:
+    """Refuse a folder from elsewhere whose files would lead to files of the user; call it before any is opened."""
+    journal = folder / _ROLLBACK_JOURNAL
+    if os.path.lexists(journal):
+        # SQLite obeys a journal before anything can be checked, and deletes whatever file one names.
+        raise CollectionFormatError.foreign(
+            journal,
+            "a rollback journal",
+            "a collection never has one",
+            "Delete it if you trust where the folder is from.",
+        )
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if is_own_file(entry.name) and not entry.is_file(follow_symlinks=False) and os.path.lexists(entry.path):
+                kind = "a link" if entry.is_symlink() else "a folder" if entry.is_dir() else "no regular file"
+                raise CollectionFormatError.foreign(
+                    entry.path,
+                    kind,
+                    "a collection has a file of its own there",
+                    "Copy the folder again, with files in place of links.",
+                )
 
 
 def lock_for_writing(path: Path) -> int:

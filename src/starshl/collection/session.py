@@ -19,7 +19,7 @@ from .._common.threads import tiles
 from ..codes.binary import BinaryCodes
 from ..exceptions import CollectionError, MissingCollectionError
 from .embedding import check_embedder_file, embedder_file
-from .folder import Kernels, discard_other_models, lock_for_writing
+from .folder import Kernels, check_own_files, discard_other_models, lock_for_writing
 from .journal import append_entry, store_receipt
 from .previews import verify_previews
 from .state import State
@@ -136,6 +136,7 @@ class Session:
         self._writer_lock: int | None = None
         if not (folder / DATABASE).is_file():
             raise MissingCollectionError(folder)
+        check_own_files(folder)
         try:
             self._start()
         except BaseException:

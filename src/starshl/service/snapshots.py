@@ -33,7 +33,6 @@ _BLOCK = tarfile.BLOCKSIZE
 _CHUNK = 1 << 20
 _LARGEST_MANIFEST = 1 << 16
 _MOST_FILES = 100  # a collection has far fewer
-_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,90}")
 # The writer's lock, SQLite's index of its log, and drafts belong to a process, not to a state.
 _OF_A_PROCESS = re.compile(r"writer\.lock|.*-shm|.*\.draft|\..*")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
@@ -203,15 +202,16 @@ def _aside(folder: Path) -> Path:
 
 def write_archive(target: BinaryIO, folder: Path) -> None:
     """Write all files of a collection, which must not change in the meantime."""
-    checksums = {path.name: _append(target, path) for path in sorted(folder.iterdir()) if _is_part(path)}
+    parts = [path for path in sorted(folder.iterdir()) if _is_part(path.name) and path.is_file()]
+    checksums = {path.name: _append(target, path) for path in parts}
     manifest = json.dumps({"format": _FORMAT, "sha256": checksums}, indent=1).encode()
     _append_bytes(target, _MANIFEST, manifest)
     target.write(bytes(2 * _BLOCK))
 
 
-def _is_part(path: Path) -> bool:
-    """Return whether a file is part of the state of a collection; what others put into its folder is not."""
-    return is_own_file(path.name) and not _OF_A_PROCESS.fullmatch(path.name) and path.is_file()
+def _is_part(name: str) -> bool:
+    """Return whether a file of this name is part of the state of a collection; what others put beside it is not."""
+    return is_own_file(name) and not _OF_A_PROCESS.fullmatch(name)
 
 
 def read_archive(source: BinaryIO) -> Iterator[tuple[str, BinaryIO]]:
@@ -269,7 +269,7 @@ def _read_header(source: BinaryIO) -> tuple[str, int]:
         header = tarfile.TarInfo.frombuf(block, "ascii", "strict")
     except (tarfile.HeaderError, UnicodeDecodeError) as error:
         raise ValueError(f"The snapshot is incomplete or not a snapshot at all ({error}).") from error
-    if header.type != tarfile.REGTYPE or not _FILE_NAME.fullmatch(header.name) or header.size < 0:
+    if header.type != tarfile.REGTYPE or header.size < 0 or not (_is_part(header.name) or header.name == _MANIFEST):
         raise ValueError(
             f"The snapshot holds {header.name[:80]!r}, so it was not made by starshl. Nothing was unpacked."
         )
