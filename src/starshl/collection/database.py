@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -156,6 +157,7 @@ class Connection:
         self.path = path
         self._writable = writable
         self._sqlite: sqlite3.Connection | None = None
+        self._cursors: weakref.WeakSet[sqlite3.Cursor] = weakref.WeakSet()
         # The state of the file when a connection without locks was made to it; None for other connections.
         self._seen: tuple[int, ...] | None = None
         self._open()
@@ -172,11 +174,14 @@ class Connection:
     def close(self) -> None:
         """Close the connection; the last one to close empties the write-ahead log into the file."""
         if self._sqlite is not None:
+            self._close_cursors()
             self._sqlite.close()
             self._sqlite = None
 
     def execute(self, statement: str, parameters: Sequence[Any] = ()) -> sqlite3.Cursor:
-        return self._require_sqlite().execute(statement, parameters)
+        cursor = self._require_sqlite().execute(statement, parameters)
+        self._cursors.add(cursor)
+        return cursor
 
     def execute_many(self, statement: str, parameters: Iterable[Sequence[Any]]) -> None:
         self._require_sqlite().executemany(statement, parameters)
@@ -344,7 +349,14 @@ class Connection:
             raise CollectionError(f"{str(self.path)!r} can no longer be read ({error.strerror}).") from error
         return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
+    def _close_cursors(self) -> None:
+        """End all queries: one that a kept traceback holds would show the state of its transaction forever."""
+        for cursor in list(self._cursors):
+            cursor.close()
+        self._cursors.clear()
+
     def _roll_back(self) -> None:
+        self._close_cursors()
         # An error such as a full disk may have ended the transaction already.
         if self._require_sqlite().in_transaction:
             self.execute("ROLLBACK")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -134,6 +135,8 @@ class Session:
         self._idle: list[Store] = []
         self._writer: Store | None = None
         self._writer_lock: int | None = None
+        self._is_forked = False
+        _SESSIONS.add(self)
         if not (folder / DATABASE).is_file():
             raise MissingCollectionError(folder)
         check_own_files(folder)
@@ -156,8 +159,11 @@ class Session:
                 with self._lock:
                     state = self._begin(store, stack)
                 yield state, store
-        finally:
-            self._give_back(store)
+        except BaseException:
+            # Whatever stopped the read may have left its connection in the middle of something.
+            store.close()
+            raise
+        self._give_back(store)
 
     @contextmanager
     def writing(self) -> Iterator[Change]:
@@ -250,6 +256,17 @@ class Session:
                 os.close(self._writer_lock)
                 self._writer_lock = None
 
+    def leave_parent(self) -> None:
+        """In a forked child, leave to the parent what only the parent may use; reads make new connections."""
+        # To close a connection that another process has opened would disturb the locks of both.
+        _OF_PARENTS.append((self._idle, self._writer))
+        self._idle, self._writer, self._is_forked = [], None, True
+        self._lock, self._change_lock = threading.RLock(), threading.RLock()
+        if self._writer_lock is not None:
+            # The parent still holds the lock, and can now end it.
+            os.close(self._writer_lock)
+            self._writer_lock = None
+
     def _store_pending(self, writer: Store) -> None:
         if self._pending.receipt is not None:
             store_receipt(writer, *self._pending.receipt)
@@ -315,6 +332,11 @@ class Session:
 
     def _open_writer(self) -> Store:
         self._check_open()
+        if self._is_forked:
+            raise CollectionError(
+                f"The collection {str(self._folder)!r} was opened before this process was forked, and only the process "
+                "that opened it may change it. Make the change there, or open the collection after the fork."
+            )
         if self._writer is None:
             raise CollectionError("This collection was opened read-only; open it again to change it.")
         return self._writer
@@ -324,3 +346,17 @@ class Session:
             raise CollectionError(
                 f"The collection {str(self._folder)!r} was closed. Make a new Collection object to open it again."
             )
+
+
+_SESSIONS: weakref.WeakSet[Session] = weakref.WeakSet()
+# Kept until the process ends, so that nothing closes them.
+_OF_PARENTS: list[tuple[list[Store], Store | None]] = []
+
+
+def _leave_parents() -> None:
+    for session in list(_SESSIONS):
+        session.leave_parent()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_parents)

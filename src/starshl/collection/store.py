@@ -12,7 +12,7 @@ import os
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import reduce
 from itertools import islice
 from pathlib import Path
@@ -74,7 +74,13 @@ class Store:
         """See one unchanging state, in which every acknowledged change is present."""
         # Read before the transaction begins: it does not see changes that are acknowledged later.
         n_acknowledged = read_acknowledged(self._counter)
-        with self.connection.reading():
+        with ExitStack() as stack:
+            stack.enter_context(self.connection.reading())
+            if self.meta("generation") < n_acknowledged:
+                # What an old connection sees is no proof that changes are lost: ask a new one.
+                stack.close()
+                self.connection.close()
+                stack.enter_context(self.connection.reading())
             self._check_generation(n_acknowledged)
             self._check_meta()
             yield
