@@ -118,7 +118,7 @@ def test_a_search_by_scores_encodes_once(folder, rows, monkeypatch):
 
 @pytest.mark.parametrize(
     "name",
-    ["é", "日本", "🙂", "a\\b", "\\u00e9", "a\nb", "\t", "\x7f", "a/b", "a.b", "[0]", "$", "a'b", "half \ud800"],
+    ["é", "日本", "🙂", "a\\b", "\\u00e9", "a\nb", "\t", "\x7f", "a/b", "a.b", "[0]", "$", "a'b"],
 )
 def test_filters_find_every_name_that_metadata_can_have(folder, rows, name):
     def found(collection, where):
@@ -151,9 +151,9 @@ def test_text_that_looks_like_an_escaped_nul_is_no_nul(folder, rows):
         ({"label": None}, "with a NoneType"),
         ({'la"bel': 1}, "cannot name a metadata field"),
         ({"label": 2**70}, "fit in 64 bits"),
-        ({"la\0bel": 1}, "without double quotes or NUL"),
-        ({"label": "a\0b"}, "cannot contain NUL characters"),
-        ({"label": {"in": ["a", "\0"]}}, "cannot contain NUL characters"),
+        ({"la\0bel": 1}, "the NUL character"),
+        ({"label": "a\0b"}, "the NUL character"),
+        ({"label": {"in": ["a", "\0"]}}, "the NUL character"),
         ({"label": "\ud800"}, "half of a surrogate pair"),
     ],
 )

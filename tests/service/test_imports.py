@@ -59,6 +59,7 @@ def n_items(ask):
             '{"vector": [0, 0, 0, 0, 0, 0, 0, 0], "reference": "\\ud800"}',
             "Line 5, reference: Input should be a valid string",
         ),
+        ({**GOOD, "metadata": {"a": "\ud800"}}, "The metadata of line 5 contains half of a surrogate pair"),
         ({**GOOD, "id": 3}, "have an id and some have none"),
     ],
 )

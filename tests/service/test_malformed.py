@@ -111,3 +111,24 @@ def test_no_body_of_ten_thousand_makes_the_service_fail(shared, route, body):
     content = json.dumps(body)
     response = shared(*route, content=content, headers={"Content-Type": "application/json"})
     assert response.status_code < 500, (route, content, response.text)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "items", {"items": [{"vector": [0.0] * 8, "metadata": {"note": "\ud800"}}]}),
+        ("POST", "items", {"items": [{"vector": [0.0] * 8, "metadata": {"\ud800": [1]}}]}),
+        ("POST", "items", {"items": [{"vector": [0.0] * 8, "label": "\ud800"}]}),
+        ("POST", "items", {"items": [{"vector": [0.0] * 8, "reference": "\ud800"}]}),
+        ("PUT", "labels", {"items": [{"id": 5, "label": "\ud800"}]}),
+        ("POST", "search", {"items": [3], "k": 2, "where": {"\ud800": 1}}),
+        ("POST", "search", {"items": [3], "k": 2, "where": {"free": "\ud800"}}),
+        ("POST", "search", {"items": [3], "k": 2, "labels": ["\ud800"]}),
+        ("POST", "items/count", {"where": {"free": {"in": ["\ud800"]}}}),
+    ],
+)
+def test_half_a_surrogate_pair_is_refused_and_nothing_else_suffers(ask, method, path, body):
+    headers = {"Content-Type": "application/json"}
+    answer = ask(method, f"/collections/things/{path}", content=json.dumps(body), headers=headers)
+    assert answer.status_code == 422
+    assert ask("POST", "/collections/things/search", json={"items": [3], "k": 60}).status_code == 200

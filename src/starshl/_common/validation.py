@@ -160,3 +160,22 @@ def check_weights(sample_weight: ArrayLike | None, n_samples: int) -> np.ndarray
     if not weights.any():
         raise ValueError("All entries of sample_weight are zero, so no row is left. Give some row a weight.")
     return weights
+
+
+def check_storable(text: str, role: str) -> None:
+    """Refuse text that databases and files cannot hold; ``role`` is what it is, as the beginning of a sentence.
+
+    >>> check_storable("one\\0two", "The label")
+    Traceback (most recent call last):
+    ...
+    ValueError: The label contains the NUL character, where a database would end the text. Leave it out.
+    """
+    if "\0" in text:
+        raise ValueError(f"{role} contains the NUL character, where a database would end the text. Leave it out.")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"{role} contains half of a surrogate pair ({text[error.start]!r}), which is not Unicode text. Give whole "
+            "characters."
+        ) from error

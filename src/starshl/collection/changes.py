@@ -100,7 +100,7 @@ class EncodedItems:
         references: Iterable[str | None] | None,
     ) -> list[Row]:
         """Return the rows to store, still without the locations of kept vectors."""
-        texts = metadata_texts(metadata, len(ids), ascii_only=True)
+        texts = metadata_texts(metadata, len(ids))
         known_references = reference_texts(references, len(ids))
         bare = [
             Row(item, own.tobytes(), None, None, self.model_digest, None, None, reference, text)

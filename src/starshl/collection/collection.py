@@ -305,7 +305,7 @@ class Collection:
     def update(self, ids: ArrayLike, metadata: Sequence[Mapping[str, Any]]) -> None:
         """Replace the metadata of items; labels, codes and references stay."""
         checked_ids = check_ids(ids)
-        texts = metadata_texts(metadata, len(checked_ids), ascii_only=True)
+        texts = metadata_texts(metadata, len(checked_ids))
         with self._session.writing() as change:
             rows = change.store.rows(checked_ids.tolist())
             change.store.put(row._replace(metadata=text) for row, text in zip(rows, texts, strict=True))

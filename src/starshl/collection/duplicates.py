@@ -38,7 +38,7 @@ def duplicates_of(
     if any(picture is not None for picture in pictures):
         shown = [None if name is None else (name, picture) for name, picture in zip(known, pictures, strict=True)]
         return _looked_up(shown, _by_reference(store, {name for name in known if name is not None}))
-    described = list(zip(known, metadata_texts(metadata, n_items, ascii_only=True), strict=True))
+    described = list(zip(known, metadata_texts(metadata, n_items), strict=True))
     file = state.vectors
     if file is not None:
         packed = file.layout.pack(kept_rows(state.hasher, X, file.layout.n_columns))

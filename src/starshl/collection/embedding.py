@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from .._common.platform import sync_folder
-from .._common.validation import check_choice
+from .._common.validation import check_choice, check_storable
 from ..data.features.embedder import RAW_KINDS, Embedder, RawKind
 from ..exceptions import CollectionFormatError
 from ..hashers.base import BaseHasher
@@ -35,6 +35,7 @@ def item_meta(
     if title is not None:
         if not isinstance(title, str) or not title:
             raise ValueError(f"title is {title!r}; it must be the name of a metadata field.")
+        check_storable(title, "title")
         meta["title_field"] = title
     if embedder is not None:
         _check_fits(embedder, hasher)

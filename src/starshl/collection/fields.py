@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
+from .._common.validation import check_storable
 from ..exceptions import CollectionFormatError
 from .items import Row, metadata_of
 
@@ -34,8 +35,9 @@ def check_fields(fields: Mapping[str, Any]) -> Fields:
 
 def check_field_name(name: object) -> None:
     """Refuse a name that no path of SQLite into JSON can hold."""
-    if not isinstance(name, str) or not name or '"' in name or "\0" in name:
-        raise ValueError(f"{name!r} cannot name a metadata field; use text without double quotes or NUL characters.")
+    if not isinstance(name, str) or not name or '"' in name:
+        raise ValueError(f"{name!r} cannot name a metadata field; use text without double quotes.")
+    check_storable(name, f"The name {name!r} of a metadata field")
 
 
 def fields_text(fields: Fields) -> str:

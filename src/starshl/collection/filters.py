@@ -160,7 +160,7 @@ def _compiled(condition: Condition) -> tuple[str, list[Scalar]]:
 
 def _path(field: str) -> str:
     # SQLite compares the name in a path with the stored JSON letter by letter, so it needs the same escapes.
-    return f"$.{json.dumps(field)}"
+    return f"$.{json.dumps(field, ensure_ascii=False)}"
 
 
 def _check_rows(state: State, store: Store) -> None:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._common.labels import Labels
+from .._common.validation import check_storable
 from .._common.warn import warn_caller
 from .._common.words import counted
 from ..codes.binary import BinaryCodes
@@ -113,6 +114,8 @@ def reference_texts(references: Iterable[str | None] | None, n_items: int) -> li
     references = list(references)
     if len(references) != n_items or not all(isinstance(reference, str | None) for reference in references):
         raise ValueError(f"references must hold {n_items} strings or None, one per item.")
+    for number, reference in enumerate(references):
+        check_storable(reference or "", f"references[{number}]")
     return references
 
 

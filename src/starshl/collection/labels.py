@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .._common.labels import Label, Labels, LabelsLike, as_label_array, check_labels
+from .._common.validation import check_storable
 from .._common.words import counted
 
 _LONGEST = 200  # characters of a label that somebody types
@@ -61,10 +62,8 @@ def label_text(value: Any) -> str:
         raise ValueError(
             f"The label {value!r} is a {type(value).__name__}; labels are whole numbers, strings or booleans."
         )
-    if isinstance(value, str) and "\0" in value:
-        raise ValueError(
-            f"The label {value!r} contains the NUL character, where a database would end the text. Leave it out."
-        )
+    if isinstance(value, str):
+        check_storable(value, f"The label {value!r}")
     if isinstance(value, int) and not _fits(value):
         shown = str(value) if value.bit_length() < 200 else f"of {value.bit_length()} bits"
         raise ValueError(f"The label {shown} does not fit in 64 signed bits. Use smaller numbers, or text.")

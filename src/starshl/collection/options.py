@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.labels import LabelsLike
-from .._common.validation import SamplesLike, check_choice, check_flag, check_integer, check_number
+from .._common.validation import SamplesLike, check_choice, check_flag, check_integer, check_number, check_storable
 from ..exceptions import InputError
 from ..hashers.star.novelty import check_reject
 from ..index.base import check_ids
@@ -165,22 +165,8 @@ def _scalar(name: str, value: Any) -> Scalar:
             "be compared."
         )
     if isinstance(value, str):
-        _check_text(name, value)
+        check_storable(value, f"The text that the filter compares {name!r} with")
     return value
-
-
-def _check_text(name: str, value: str) -> None:
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError(
-            f"The filter compares {name!r} with {value!r}, which is not Unicode text: it has half of a surrogate "
-            "pair. Give whole characters."
-        ) from error
-    if "\0" in value:
-        raise ValueError(
-            f"The filter compares {name!r} with {value!r}; metadata cannot contain NUL characters. Leave them out."
-        )
 
 
 def _check_radius(value: object, name: str) -> float:

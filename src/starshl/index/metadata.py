@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from .._common.validation import check_storable
+
 # SQLite refuses to look into JSON that is nested more deeply than 1,000, and Python to write it.
 _MAX_DEPTH = 100
 
@@ -18,35 +20,28 @@ def check_metadata(metadata: Sequence[Mapping[str, Any]] | None, n_items: int) -
     return [{}] * n_items if metadata is None else [dict(entry) for entry in metadata]
 
 
-def metadata_texts(
-    metadata: Sequence[Mapping[str, Any]] | None, n_items: int, *, ascii_only: bool = False
-) -> list[str]:
-    """Return one dictionary per item as JSON; see :func:`json_text`."""
+def metadata_texts(metadata: Sequence[Mapping[str, Any]] | None, n_items: int) -> list[str]:
+    """Return one dictionary per item as JSON."""
     if metadata is None:
         return ["{}"] * n_items
     if len(metadata) != n_items:
         raise ValueError(f"There are {len(metadata)} dictionaries of metadata for {n_items} items; give one per item.")
-    return [json_text(entry, f"metadata[{number}]", ascii_only=ascii_only) for number, entry in enumerate(metadata)]
+    return [json_text(entry, f"metadata[{number}]") for number, entry in enumerate(metadata)]
 
 
-def json_text(entry: Mapping[str, Any], role: str, *, ascii_only: bool = False) -> str:
-    """Return a dictionary as JSON, NumPy numbers included; ``role`` names it in errors.
-
-    ``ascii_only`` escapes all other characters. Only then may text hold half of a surrogate pair, which is not Unicode.
-    """
+def json_text(entry: Mapping[str, Any], role: str) -> str:
+    """Return a dictionary as JSON, NumPy numbers included; ``role`` names it in errors."""
     if not isinstance(entry, Mapping):
         raise ValueError(f"{role} is a {type(entry).__name__}; it must be a dictionary, such as {{'label': 3}}.")
     entry = dict(entry)
     _check_value(entry, role)
     try:
-        text = json.dumps(entry, allow_nan=False, sort_keys=True, ensure_ascii=ascii_only, default=_plain_number)
-        text.encode()
+        return json.dumps(entry, allow_nan=False, sort_keys=True, ensure_ascii=False, default=_plain_number)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"{role} cannot be stored ({error}). Use strings, finite numbers, booleans, None, and lists and "
             "dictionaries of these."
         ) from error
-    return text
 
 
 def _check_value(value: Any, role: str, depth: int = 1) -> None:
@@ -54,8 +49,7 @@ def _check_value(value: Any, role: str, depth: int = 1) -> None:
     if depth > _MAX_DEPTH:
         raise ValueError(f"{role} is nested more than {_MAX_DEPTH} deep. Store something flatter.")
     if isinstance(value, str):
-        if "\0" in value:
-            raise ValueError(f"{role} contains the NUL character, where a database would end the text. Leave it out.")
+        check_storable(value, role)
     elif isinstance(value, Mapping):
         for key, inner in value.items():
             if not isinstance(key, str):

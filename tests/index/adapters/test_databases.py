@@ -102,7 +102,7 @@ def test_database_refuses_filters_that_would_find_nothing_for_the_wrong_reason(o
         ({3: 1}, "key 3"),
         ({"a": float("nan")}, "cannot be stored"),
         ({"a": {1}}, "a set is not JSON"),
-        ({"a": "\ud800"}, "surrogates"),
+        ({"a": "\ud800"}, "surrogate pair"),
     ],
 )
 def test_database_refuses_metadata_that_is_no_json(open_index, random_codes, entry, message):

@@ -111,7 +111,7 @@ def _parsed(line: int, text: bytes) -> NewItem:
         )
     if max(map(abs, item.vector)) > MAX_NUMBER:
         raise ValueError(f"Line {line} has a vector with a number above {MAX_NUMBER:g} in size. Send smaller numbers.")
-    json_text(item.metadata, f"The metadata of line {line}", ascii_only=True)
+    json_text(item.metadata, f"The metadata of line {line}")
     try:
         label_text(item.label or "")
     except ValueError as error:
