@@ -1,5 +1,8 @@
 """A receipt is stored exactly if its change is."""
 
+import sqlite3
+from contextlib import closing
+
 import pytest
 
 from starshl import Collection
@@ -59,3 +62,29 @@ def test_a_damaged_receipt_is_refused(folder, rows):
 def test_keys_that_cannot_be_stored_are_refused(folder, key):
     with Collection(folder) as collection, pytest.raises(ValueError, match="printable ASCII"):
         collection.idempotent(key, "")
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE receipts SET key = 'kez' WHERE key = 'key'",
+        "UPDATE receipts SET number = 7 WHERE key = 'key'",
+        "UPDATE receipts SET content = 'other' WHERE key = 'key'",
+        "UPDATE receipts SET checksum = checksum + 1 WHERE key = 'key'",
+        "DELETE FROM receipts WHERE key = 'key'",
+        "INSERT INTO receipts SELECT 'third', number, checksum, content FROM receipts WHERE key = 'key'",
+        "UPDATE entries SET journal = 'lessom'",
+        "UPDATE entries SET content = 'other' WHERE number = 2",
+        "DELETE FROM entries WHERE number = 2",
+    ],
+)
+def test_verify_notices_a_receipt_or_an_entry_that_is_changed_lost_or_added(folder, rows, damage):
+    with Collection(folder) as collection:
+        for key in ("key", "other", "key"):
+            with collection.idempotent(key, "text"), collection.journaling("lesson", "answer"):
+                collection.add(rows[:1])
+        assert collection.verify() == 63
+    with closing(sqlite3.connect(folder / "items.sqlite")) as database, database:
+        database.execute(damage)
+    with Collection(folder) as collection, pytest.raises(CollectionFormatError):
+        collection.verify()

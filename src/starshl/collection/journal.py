@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 import zlib
+from typing import Any
 
+from .._common.validation import check_storable
 from ..exceptions import CollectionFormatError
 from .store import Store
 
@@ -27,27 +29,34 @@ def check_receipt(key: str, text: str) -> None:
         raise ValueError(
             f"The key {key[:80]!r} cannot name a receipt. Use 1 to {_LONGEST_KEY} printable ASCII characters."
         )
-    if len(text) > _LONGEST_RECEIPT or "\0" in text:
-        raise ValueError(f"A receipt has up to {_LONGEST_RECEIPT} characters and no NUL; this one has {len(text)}.")
+    if len(text) > _LONGEST_RECEIPT:
+        raise ValueError(f"A receipt has up to {_LONGEST_RECEIPT} characters; this one has {len(text)}.")
+    check_storable(text, "The receipt")
 
 
 def store_receipt(store: Store, key: str, text: str) -> None:
     """Store a receipt, and forget the oldest one if there are too many; only inside a change."""
     number = _next_number(store, "SELECT max(number) FROM receipts", [])
-    store.connection.execute("REPLACE INTO receipts VALUES (?, ?, ?, ?)", [key, number, _checksum(key, text), text])
-    store.connection.execute("DELETE FROM receipts WHERE number <= ?", [number - KEPT])
+    leaving = "FROM receipts WHERE key = ? OR number <= ?"
+    n_gone, total = store.connection.execute(
+        f"SELECT count(*), coalesce(sum(checksum), 0) {leaving}", [key, number - KEPT]
+    ).fetchone()
+    store.connection.execute(f"DELETE {leaving}", [key, number - KEPT])
+    checksum = _checksum(key, number, text)
+    store.connection.execute("INSERT INTO receipts VALUES (?, ?, ?, ?)", [key, number, checksum, text])
+    store.count("receipts", 1 - n_gone, checksum - total)
 
 
 def find_receipt(store: Store, key: str) -> str | None:
     """Return the text of a receipt, None if there is none; refuse a damaged one."""
-    query = "SELECT checksum, content FROM receipts WHERE key = ?"
+    check_storable(key, "The key of the receipt")
+    query = "SELECT key, number, checksum, content FROM receipts WHERE key = ?"
     record = store.connection.execute(query, [key]).fetchone()
     if record is None:
         return None
-    checksum, text = record
-    if not isinstance(text, str) or checksum != _checksum(key, text):
-        raise CollectionFormatError.damaged(f"its receipt {key!r} cannot be read")
-    return text
+    if not _is_intact(*record):
+        raise CollectionFormatError.damaged(f"its receipt {key!r} cannot be read", store.path)
+    return record[-1]
 
 
 def check_entry(journal: str, text: str) -> None:
@@ -56,31 +65,44 @@ def check_entry(journal: str, text: str) -> None:
         raise ValueError(
             f"{journal[:80]!r} cannot name a journal. Use up to 64 lowercase letters, digits and underscores."
         )
-    if len(text) > _LONGEST_ENTRY or "\0" in text:
-        raise ValueError(
-            f"An entry of a journal has up to {_LONGEST_ENTRY:,} characters and no NUL; this has {len(text):,}."
-        )
+    if len(text) > _LONGEST_ENTRY:
+        raise ValueError(f"An entry of a journal has up to {_LONGEST_ENTRY:,} characters; this has {len(text):,}.")
+    check_storable(text, "The entry of the journal")
 
 
 def append_entry(store: Store, journal: str, text: str) -> None:
     """Store a text as the next entry of a journal; only inside a change."""
     number = _next_number(store, "SELECT max(number) FROM entries WHERE journal = ?", [journal])
-    checksum = _checksum(f"{journal} {number}", text)
+    checksum = _checksum(journal, number, text)
     store.connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?)", [journal, number, checksum, text])
+    store.count("entries", 1, checksum)
 
 
 def read_entries(store: Store, journal: str, after: int = 0) -> list[str]:
     """Return the entries of a journal that come after a number, in their order; refuse damaged ones."""
+    check_storable(journal, "The name of the journal")
     query = "SELECT number, checksum, content FROM entries WHERE journal = ? AND number > ? ORDER BY number"
     texts = []
     for expected, (number, checksum, text) in enumerate(store.connection.execute(query, [journal, after]), after + 1):
-        intact = isinstance(text, str) and checksum == _checksum(f"{journal} {expected}", text)
-        if number != expected or not intact:
+        if number != expected or not _is_intact(journal, number, checksum, text):
             raise CollectionFormatError.damaged(
                 f"the entry {expected} of its journal {journal!r} is missing or cannot be read"
             )
         texts.append(text)
     return texts
+
+
+def verify_texts(store: Store) -> None:
+    """Compare every receipt and every entry with its checksum, and how many there are with what was stored."""
+    for table, name in (("receipts", "key"), ("entries", "journal")):
+        n_texts, total = 0, 0
+        for record in store.connection.execute(f"SELECT {name}, number, checksum, content FROM {table}"):
+            if not _is_intact(*record):
+                raise CollectionFormatError.damaged(
+                    f"its text {record[1]!r} of {record[0]!r} in {table} does not match its checksum", store.path
+                )
+            n_texts, total = n_texts + 1, total + record[2]
+        store.check_count(table, n_texts, total)
 
 
 def _next_number(store: Store, query: str, parameters: list[str]) -> int:
@@ -90,6 +112,12 @@ def _next_number(store: Store, query: str, parameters: list[str]) -> int:
     return (last or 0) + 1
 
 
-def _checksum(about: str, text: str) -> int:
-    """Return the checksum of a text, which also covers what the text belongs to."""
-    return zlib.crc32(f"{about} {text}".encode())
+def _is_intact(name: Any, number: Any, checksum: Any, text: Any) -> bool:
+    if not (isinstance(name, str) and isinstance(number, int) and isinstance(text, str)):
+        return False
+    return bool(checksum == _checksum(name, number, text))
+
+
+def _checksum(name: str, number: int, text: str) -> int:
+    """Return the checksum of a text, which also covers the key or journal that it belongs to, and its number."""
+    return zlib.crc32(f"{name} {number} {text}".encode())

@@ -14,14 +14,13 @@ from collections.abc import Iterable, Sequence
 from .._common.words import counted
 from ..exceptions import CollectionFormatError
 from .answers import Preview
-from .database import HAS_LISTED_ID, SUM_MODULUS
+from .database import HAS_LISTED_ID
 from .store import Store
 
 #: Bytes of one preview.
 LARGEST_PREVIEW = 1 << 18
 #: The media types of previews: all browsers show them.
 PREVIEW_TYPES = ("image/png", "image/jpeg", "image/webp")
-_COUNT, _SUM = "n_previews", "previews_sum"
 _ID = struct.Struct("<q")
 
 
@@ -60,7 +59,7 @@ def put_previews(store: Store, ids: Sequence[int], previews: Sequence[bytes | No
         "INSERT INTO previews (id, checksum, content) VALUES (?, ?, ?)",
         ((item, total, preview) for (item, preview), total in zip(kept, sums, strict=True)),
     )
-    _count(store, len(kept), sum(sums))
+    store.count("previews", len(kept), sum(sums))
 
 
 def delete_previews(store: Store, ids: Sequence[int]) -> None:
@@ -73,7 +72,7 @@ def delete_previews(store: Store, ids: Sequence[int]) -> None:
     ).fetchone()
     if n_gone:
         store.connection.execute(f"DELETE FROM previews WHERE {HAS_LISTED_ID}", chosen)
-        _count(store, -n_gone, -total)
+        store.count("previews", -n_gone, -total)
 
 
 def find_preview(store: Store, item: int) -> Preview | None:
@@ -88,14 +87,11 @@ def verify_previews(store: Store) -> None:
     n_previews, total = 0, 0
     for record in store.connection.execute("SELECT id, checksum, content FROM previews"):
         _checked(record)
-        n_previews, total = n_previews + 1, (total + record[1]) % SUM_MODULUS
+        n_previews, total = n_previews + 1, total + record[1]
     stray = store.connection.execute("SELECT id FROM previews WHERE id NOT IN (SELECT id FROM items)").fetchone()
     if stray is not None:
         raise CollectionFormatError.damaged(f"it has a preview of item {stray[0]}, which it does not hold")
-    if (n_previews, total) != (store.meta(_COUNT), store.meta(_SUM)):
-        raise CollectionFormatError.damaged(
-            f"it has {counted(n_previews, 'preview')} where {store.meta(_COUNT)} were stored"
-        )
+    store.check_count("previews", n_previews, total)
 
 
 def _checked(record: tuple[int, int, bytes]) -> Preview:
@@ -119,11 +115,6 @@ def _media_type(content: bytes) -> str | None:
 
 def _checksum(item: int, content: bytes) -> int:
     return zlib.crc32(content, zlib.crc32(_ID.pack(item)))
-
-
-def _count(store: Store, n_previews: int, checksums: int) -> None:
-    store.set_meta(_COUNT, store.meta(_COUNT) + n_previews)
-    store.set_meta(_SUM, (store.meta(_SUM) + checksums) % SUM_MODULUS)
 
 
 def _shown(preview: object) -> str:

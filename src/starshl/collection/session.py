@@ -21,7 +21,7 @@ from ..codes.binary import BinaryCodes
 from ..exceptions import CollectionError, MissingCollectionError
 from .embedding import check_embedder_file, embedder_file
 from .folder import Kernels, check_own_files, discard_other_models, lock_for_writing
-from .journal import append_entry, store_receipt
+from .journal import append_entry, store_receipt, verify_texts
 from .previews import verify_previews
 from .state import State
 from .store import Store
@@ -210,10 +210,11 @@ class Session:
         self._kernels_by_model[model] = kernels
 
     def verify(self) -> int:
-        """Examine every page, every item, every kept vector and preview, and the model; return the number of items."""
+        """Examine every page, item, vector, preview, receipt and entry, and the model; return the number of items."""
         with self.reading() as (_, store):
             store.check_integrity()
             verify_previews(store)
+            verify_texts(store)
             embedder = embedder_file(store)
             if embedder is not None:
                 check_embedder_file(self._folder, embedder)

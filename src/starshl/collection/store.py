@@ -61,7 +61,7 @@ class Store:
     def create(path: Path, model: str, n_bits: int, more_meta: dict[str, str | int]) -> None:
         """Make a new, empty file and the counter of its changes; ``more_meta`` are some of ``DEFAULT_META``."""
         create_counter(path.with_name(COUNTER))
-        numbers = {"generation": 0, "n_items": 0, "checksum_sum": 0, "n_bits": n_bits}
+        numbers = {"generation": 0, "n_items": 0, "items_sum": 0, "n_bits": n_bits}
         meta = {"format": FORMAT} | DEFAULT_META | more_meta | numbers | {"model": model} | EMPTY_LOG
         meta |= Chunks.no_chunks(_column_names(read_fields(str(meta["fields"]))))
         Connection.create_file(path, meta | {_META_SUM: _sum_of(meta)})
@@ -122,6 +122,17 @@ class Store:
 
     def set_meta(self, name: str, value: str | int) -> None:
         self.connection.set_meta(name, value)
+
+    def count(self, table: str, n_rows: int, checksums: int) -> None:
+        """Note how many rows a table has gained, and the sum of their checksums; only inside :meth:`writing`."""
+        self.set_meta(f"n_{table}", self.meta(f"n_{table}") + n_rows)
+        self.set_meta(f"{table}_sum", (self.meta(f"{table}_sum") + checksums) % SUM_MODULUS)
+
+    def check_count(self, table: str, n_rows: int, checksums: int) -> None:
+        """Refuse a table whose rows are not those that were counted."""
+        expected = self.meta(f"n_{table}")
+        if n_rows != expected or checksums % SUM_MODULUS != self.meta(f"{table}_sum"):
+            raise CollectionFormatError.damaged(f"it holds {n_rows} {table} where {expected} were written", self.path)
 
     def model_name(self) -> str:
         return self.text_meta("model")
@@ -192,17 +203,15 @@ class Store:
 
     def all_rows(self) -> Iterator[Row]:
         """Yield every row by id; at the end, refuse the file if any is missing or changed."""
-        expected = self.meta("n_items"), self.meta("checksum_sum")
         n_items, total, last = 0, 0, None
         for record in self.connection.execute(f"SELECT {_COLUMNS} FROM items ORDER BY id"):
             row = self._checked(record)
             if last is not None and row.id <= last:
                 # Damaged pages that point to each other could otherwise yield the same rows forever.
                 raise CollectionFormatError.damaged(f"it holds the item {row.id} after the item {last}", self.path)
-            n_items, total, last = n_items + 1, (total + record[-1]) % SUM_MODULUS, row.id
+            n_items, total, last = n_items + 1, total + record[-1], row.id
             yield row
-        if (n_items, total) != expected:
-            raise CollectionFormatError.damaged(f"it holds {n_items} items where {expected[0]} were written", self.path)
+        self.check_count("items", n_items, total)
         self._log.read()
 
     def matching(self, condition: str, parameters: Sequence[str | int | float]) -> list[int]:
@@ -275,7 +284,7 @@ class Store:
     def _insert(self, rows: list[Row]) -> None:
         checksums = [row.checksum for row in rows]
         self.connection.execute_many(_INSERT, ((*row, checksum) for row, checksum in zip(rows, checksums, strict=True)))
-        self._count(len(rows), sum(checksums))
+        self.count("items", len(rows), sum(checksums))
 
     def _delete(self, ids: list[int]) -> None:
         if not ids:
@@ -285,7 +294,7 @@ class Store:
             f"SELECT count(*), coalesce(sum(checksum), 0) FROM items WHERE {HAS_LISTED_ID}", chosen
         ).fetchone()
         self.connection.execute(f"DELETE FROM items WHERE {HAS_LISTED_ID}", chosen)
-        self._count(-n_gone, -total)
+        self.count("items", -n_gone, -total)
 
     def _check_generation(self, n_acknowledged: int) -> None:
         generation = self.meta("generation")
@@ -308,10 +317,6 @@ class Store:
             raise CollectionFormatError.damaged(f"it has become one of format {self.meta('format')}", self.path)
         if _sum_of(self.connection.all_meta()) != self.meta(_META_SUM):
             raise CollectionFormatError.damaged("it holds meta entries that do not match their checksum", self.path)
-
-    def _count(self, n_items: int, checksums: int) -> None:
-        self.set_meta("n_items", self.meta("n_items") + n_items)
-        self.set_meta("checksum_sum", (self.meta("checksum_sum") + checksums) % SUM_MODULUS)
 
     def _missing(self, item: int) -> Exception:
         """Return the error for an item without a row, which is damage if the chunks know the item."""
