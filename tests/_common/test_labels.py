@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.feature_selection import SelectKBest
 from sklearn.utils.multiclass import type_of_target
@@ -168,3 +169,40 @@ def test_hashers_and_collections_refuse_rows_with_several_classes(tmp_path):
     hasher = StarRidge(4, random_state=0).fit(X, np.array(["cat", "dog"] * 20))
     with Collection.create(tmp_path / "items", hasher) as collection, pytest.raises(InputError):
         collection.add(X, labels=y)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        [3.0, -1.0, 5.0, -1.0],
+        np.array([3, -1, 5, -1], object),
+        np.array([3.0, -1.0, 5.0, np.nan], object),
+        np.ma.masked_array([3, 4, 5, 3], [0, 1, 0, 1]),
+        np.ma.masked_array([3.0, 4.0, 5.0, 3.0], [0, 1, 0, 1]),
+        pd.Series([3, None, 5, None]).fillna(-1),
+        pd.Series([3, None, 5, None], dtype=object).fillna(-1),
+    ],
+    ids=str,
+)
+def test_no_mark_of_an_unlabeled_row_becomes_a_class(y):
+    labels = check_labels(y, 4)
+    assert labels.classes.tolist() == [3, 5]
+    assert labels.labeled.tolist() == [True, False, True, False]
+
+
+def test_masked_text_is_unlabeled_and_a_mask_that_hides_nothing_changes_nothing():
+    assert check_labels(np.ma.masked_array(["cat", "dog"], [True, False]), 2).classes.tolist() == ["dog"]
+    assert check_labels(np.ma.masked_array([False, True], [True, False]), 2).classes.tolist() == [True]
+    assert check_labels(np.ma.masked_array([1.0, 2.0]), 2).dtype == np.float64
+
+
+def test_text_that_looks_like_a_mark_is_a_class():
+    assert check_labels(["-1", "1"], 2).classes.tolist() == ["-1", "1"]
+
+
+def test_a_fit_to_gaps_filled_with_numbers_learns_what_it_learns_from_gaps(digits):
+    X, y = digits
+    few = np.where(np.arange(200) < 60, y[:200], np.nan)
+    filled = np.where(np.isnan(few), -1.0, few)
+    expected = StarRidge(8, random_state=0).fit(X[:200], few).predict(X[200:260])
+    assert StarRidge(8, random_state=0).fit(X[:200], filled).predict(X[200:260]).tolist() == expected.tolist()

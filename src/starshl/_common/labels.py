@@ -146,8 +146,8 @@ Label: TypeAlias = str | int | bool
 def check_labels(y: LabelsLike, n_rows: int) -> Labels:
     """Parse labels, some of which may be missing; labels that were parsed before come back unchanged.
 
-    Unlabeled is -1 in an integer y, NaN in a float y, the empty text among strings, as in a table, and None or NaN
-    in an object y. ``y=None`` means that every row is unlabeled.
+    Unlabeled is -1 among numbers of any type, NaN, None, the empty text, as in a table, and what a masked array hides.
+    ``y=None`` means that every row is unlabeled.
     """
     if y is None:
         return Labels.from_index(np.empty(0, np.int64), np.full(n_rows, -1), np.dtype(np.int64))
@@ -211,7 +211,9 @@ def as_label_array(y: ArrayLike) -> np.ndarray:
 
 
 def _with_marked_gaps(y: Any) -> Any:
-    """Return an integer column of pandas or Polars with -1 where it has gaps; NumPy would turn its labels to floats."""
+    """Return labels with a mark where others keep gaps beside the values, which NumPy would drop or turn to floats."""
+    if isinstance(y, np.ma.MaskedArray):
+        return _with_masked_gaps(y)
     if hasattr(y, "iloc") and np.ndim(y) == 2 and np.shape(y)[1] == 1:
         return np.reshape(_with_marked_gaps(y.iloc[:, 0]), (-1, 1))
     if hasattr(getattr(y, "dtype", None), "categories"):
@@ -222,6 +224,16 @@ def _with_marked_gaps(y: Any) -> Any:
     if hasattr(y, "fill_null") and hasattr(y, "null_count") and y.null_count() and y.dtype.is_integer():
         return y.cast(int).fill_null(-1)
     return y
+
+
+def _with_masked_gaps(y: np.ma.MaskedArray) -> np.ndarray:
+    if y.dtype.kind in "iu" and np.ma.is_masked(y):
+        return np.where(np.ma.getmaskarray(y), -1, y.data.astype(np.int64))
+    if not np.ma.is_masked(y):
+        return y.data
+    labels = y.data.astype(object)
+    labels[np.ma.getmaskarray(y)] = None
+    return labels
 
 
 def _refuse_continuous(labels: np.ndarray) -> None:
@@ -244,7 +256,7 @@ def _missing_labels(y: np.ndarray) -> np.ndarray:
     if y.dtype.kind == "f":
         if np.isinf(y).any():
             raise ValueError("y contains infinity; labels must be finite, and NaN marks an unlabeled row.")
-        return np.isnan(y)
+        return np.isnan(y) | (y == -1)
     if y.dtype.kind == "O":
         return np.array([_is_missing(label) for label in y], dtype=bool)
     if y.dtype.kind in "US":
@@ -255,7 +267,10 @@ def _missing_labels(y: np.ndarray) -> np.ndarray:
 
 
 def _is_missing(label: object) -> bool:
-    return is_gap(label) or (isinstance(label, str) and not label)
+    # Text and -1 are compared by type first: what arrives in an object array may answer == with anything.
+    if isinstance(label, str):
+        return not label
+    return is_gap(label) or (isinstance(label, (int, float, np.number)) and label == -1)
 
 
 def is_gap(value: object) -> bool:

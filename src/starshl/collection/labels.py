@@ -19,7 +19,7 @@ _LONGEST = 200  # characters of a label that somebody types
 def item_labels(labels: LabelsLike, n_items: int) -> Labels:
     """Return the labels of items, which :func:`label_texts` can write.
 
-    Labels are whole numbers, strings or booleans of one type; -1 among integers, NaN, None and empty text mark items
+    Labels are whole numbers, strings or booleans of one type; -1 among numbers, NaN, None and empty text mark items
     without one, as everywhere in this package.
     """
     if isinstance(labels, list | tuple):

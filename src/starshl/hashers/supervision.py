@@ -22,7 +22,7 @@ from ..learning.linalg import nearest_rows
 
 PairsLike: TypeAlias = np.ndarray | Sequence[ArrayLike]
 """What users pass as pairs: an (n_pairs, 3) array, or its three columns."""
-_UNLABELED = "-1 in an integer y, NaN, None or empty text in others"
+_UNLABELED = "-1 among numbers, NaN, None or empty text"
 _WAY_OUT = "use a method that needs no labels (starshl.hashers.configurations lists what each method needs)"
 
 

@@ -65,7 +65,7 @@ class StarRidge(KernelHasher):
 
     with T large for queries and small for items without a label; an item with a label gets its codeword. Only the last
     step knows the length of the code, so :meth:`with_bits` gives other lengths at once. To mark a row as unlabeled, use
-    -1 in an integer y, NaN in a float y, None or NaN in an object y, or empty text.
+    -1 among numbers, NaN, None or empty text.
 
     Parameters
     ----------

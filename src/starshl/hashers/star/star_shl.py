@@ -49,8 +49,7 @@ class StarSHL(KernelHasher):
     weights (closed form) and codewords, and never raises the objective [1]_. The labels decide the mode: if all rows
     have one, it is supervised; if some do, semi-supervised (or transductive, if you want labels for the others:
     ``transduction_``); if none do, unsupervised with ``n_codewords`` clusters. Unlabeled rows get their class from the
-    graph of their neighbors. To mark them, use -1 in an integer y, NaN in a float y, None or NaN in an object y, or
-    empty text.
+    graph of their neighbors. To mark them, use -1 among numbers, NaN, None or empty text.
 
     Parameters
     ----------

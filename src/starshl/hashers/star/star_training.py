@@ -223,13 +223,12 @@ def warn_about_classes(labels: Labels) -> None:
     """Warn if all labeled rows are of one class."""
     if len(labels.classes) > 1:
         return
-    unlabeled = int(np.sum(~labels.labeled))
-    is_marked = unlabeled > 0 and labels.dtype.kind in "iu"
+    unlabeled = int(np.sum(labels.given == -1)) if labels.dtype.kind in "iuf" else 0
     marked = " The {unlabeled} rows of y that are -1 count as unlabeled. If -1 is a class, give it another name, for "
     marked += "example 0."
     warning = InputWarning(
         "There is only one class ({only!r}), so every code will be that class's codeword",
-        advice=f"Give rows of two classes or more, or no labels and {{n_codewords}}.{marked if is_marked else ''}",
+        advice=f"Give rows of two classes or more, or no labels and {{n_codewords}}.{marked if unlabeled else ''}",
         only=labels.classes.tolist()[0],
         unlabeled=unlabeled,
     )

@@ -91,8 +91,7 @@ def spread_labels(
     X : array or sparse matrix of shape (n_rows, n_features)
         All rows, labeled or not. None if ``kernel`` is given.
     y : array of shape (n_rows,)
-        Labels; to mark a row as unlabeled, use -1 in an integer y, NaN in a float y, None or NaN in an object y, or
-        empty text.
+        Labels; to mark a row as unlabeled, use -1 among numbers, NaN, None or empty text.
     graph : NeighborGraph, default=None
         The graph of these rows, if you have it. With new labels on the same graph, this takes a fraction of the time.
     kernel : array of shape (n_rows, n_rows) or (n_kernels, n_rows, n_rows), default=None
