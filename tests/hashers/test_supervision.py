@@ -1,8 +1,12 @@
+import warnings
+
 import numpy as np
 import pytest
 
+from starshl import StarRidge, StarSHL
+from starshl.exceptions import InputWarning
 from starshl.hashers import Pairs, pairs_from_labels, triplets_from_labels
-from starshl.hashers.baselines import LSHash
+from starshl.hashers.baselines import SDH, LSHash
 from starshl.hashers.supervision import check_pairs, check_triplets, pairs_or_labels, require_labels, triplets_or_labels
 
 LABELS = np.array([2, 0, 1, 0, 2, 2, -1, 1, 0])
@@ -154,3 +158,20 @@ def test_unlabeled_rows_of_a_list_are_in_no_pair_and_no_triplet(gap):
     pairs = pairs_or_labels(LSHash(), None, y, 6, n_pairs=50, random_state=0)
     assert not np.isin([pairs.first, pairs.second], [2, 5]).any()
     assert not np.isin(triplets_or_labels(LSHash(), None, np.eye(6), y), [2, 5]).any()
+
+
+@pytest.mark.parametrize(
+    "hasher", [StarRidge(8, random_state=0), StarSHL(8, random_state=0), SDH(8, random_state=0)], ids=str
+)
+def test_ids_of_rows_in_place_of_labels_are_questioned(hasher, digits):
+    with pytest.warns(InputWarning, match="class of its own") as caught:
+        hasher.fit(digits[0][:40], np.arange(40))
+    assert sum("class of its own" in str(warning.message) for warning in caught) == 1
+
+
+def test_one_label_per_class_among_unlabeled_rows_is_not_questioned(digits):
+    y = np.where(np.arange(60) < 30, np.arange(60), -1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", InputWarning)
+        StarRidge(8, random_state=0).fit(digits[0][:60], y)
+        StarRidge(8, random_state=0).fit(digits[0][:10], np.arange(10))

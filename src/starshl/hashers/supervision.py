@@ -18,11 +18,15 @@ from sklearn.utils.validation import check_random_state
 
 from .._common.labels import Labels, LabelsLike, check_labels
 from .._common.validation import Rows, Seed, check_integer, check_number
+from .._common.warn import warn_caller
+from ..exceptions import InputWarning
 from ..learning.linalg import nearest_rows
 
 PairsLike: TypeAlias = np.ndarray | Sequence[ArrayLike]
 """What users pass as pairs: an (n_pairs, 3) array, or its three columns."""
 _UNLABELED = "-1 among numbers, NaN, None or empty text"
+# A handful of rows may well be one of each class; of many rows, some share one.
+_ENOUGH_TO_QUESTION, _SHARE_TO_QUESTION = 20, 0.9
 _WAY_OUT = "use a method that needs no labels (starshl.hashers.configurations lists what each method needs)"
 
 
@@ -55,6 +59,21 @@ class TrainingRows:
     def own(self) -> np.ndarray:
         """The class index of each row as an item: that of its label, or the guess."""
         return np.where(self.label >= 0, self.label, self.guess)
+
+
+def question_classes(labels: Labels) -> None:
+    """Warn if nearly every row has a class of its own: such labels are usually ids of rows."""
+    n_rows, n_classes = labels.n_rows, len(labels.classes)
+    if n_rows >= _ENOUGH_TO_QUESTION and n_classes > _SHARE_TO_QUESTION * n_rows:
+        warn_caller(
+            InputWarning(
+                "{n_classes:,} classes for {n_rows:,} rows: nearly every row has a class of its own",
+                "classes are learned from rows that share a label",
+                "If the labels are ids of rows, give the labels of classes, or none.",
+                n_classes=n_classes,
+                n_rows=n_rows,
+            )
+        )
 
 
 def require_labels(
@@ -90,6 +109,7 @@ def require_labels(
             f"y holds {len(labels.classes)} class{gaps}; {name} learns from at least {n_classes}. "
             f"Add rows of another class, or {_WAY_OUT}."
         )
+    question_classes(labels)
     return labels
 
 

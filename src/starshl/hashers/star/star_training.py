@@ -38,6 +38,7 @@ from ...learning.solvers.objective import UNWEIGHTED_ABOVE
 from ...learning.solvers.problem import Problem, Solution, Start, on_threads
 from ...learning.solvers.proposals import SMALLEST_TOL
 from ...learning.solvers.svm import ACCEPTED_VIOLATION, LibSVM, PairwiseAscent
+from ..supervision import question_classes
 from .samples import Samples
 from .unlabeled import Guess, graph_of_rows, guess_classes, guess_clusters
 
@@ -220,7 +221,8 @@ def check_n_codewords(n_codewords: int | None, n_classes: int) -> None:
 
 
 def warn_about_classes(labels: Labels) -> None:
-    """Warn if all labeled rows are of one class."""
+    """Warn if all labeled rows are of one class, or nearly all of different ones."""
+    question_classes(labels)
     if len(labels.classes) > 1:
         return
     unlabeled = int(np.sum(labels.given == -1)) if labels.dtype.kind in "iuf" else 0
