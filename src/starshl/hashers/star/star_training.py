@@ -204,6 +204,7 @@ def _choose_classes(settings: TrainingSettings, labels: Labels, *, is_given: boo
             )
         return np.arange(settings.n_codewords or 0)  # the graph may suggest a number
     check_n_codewords(settings.n_codewords, len(labels.classes))
+    question_classes(labels)
     warn_about_classes(labels)
     return labels.classes
 
@@ -221,8 +222,7 @@ def check_n_codewords(n_codewords: int | None, n_classes: int) -> None:
 
 
 def warn_about_classes(labels: Labels) -> None:
-    """Warn if all labeled rows are of one class, or nearly all of different ones."""
-    question_classes(labels)
+    """Warn if all labeled rows are of one class."""
     if len(labels.classes) > 1:
         return
     unlabeled = int(np.sum(labels.given == -1)) if labels.dtype.kind in "iuf" else 0
