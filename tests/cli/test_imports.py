@@ -134,3 +134,21 @@ def test_too_many_bits_are_refused_with_the_reason_and_options_that_exist(tmp_pa
     assert "--bits is 200; the codes are fitted on 54 of the 60 rows (the others measure them)" in told
     assert "in 4 directions and give 4 bits. Lower --bits." in told
     assert "name a method" not in told
+
+
+def test_images_says_which_of_nested_folders_are_labels(tmp_path, run):
+    for number, name in enumerate(["train/Fruit/Apple", "test/Fruit/Apple", "Milk"]):
+        (tmp_path / "food" / name).mkdir(parents=True)
+        Image.new("RGB", (16, 16), (80 * number, 9, 9)).save(tmp_path / "food" / name / "1.png")
+    said = run("images", tmp_path / "food", "-o", tmp_path / "inner").stdout
+    assert "2 classes from the innermost of 2 levels" in said
+    assert "--labels-from outer" in said
+    assert "test, train are splits" in said
+    chosen = run("images", tmp_path / "food", "--labels-from", "1", "-o", tmp_path / "outer", "--json")
+    assert json.loads(chosen.stdout)["classes"] == ["Fruit", "Milk"]
+    assert (
+        "--labels-from is 'deep'"
+        in run("images", tmp_path / "food", "--labels-from", "deep", "-o", tmp_path / "none", code=2).stderr
+    )
+    added = run("index", "add", tmp_path / "outer", tmp_path / "food", "--labels-from", "path", "--allow-duplicates")
+    assert "2 classes from the whole path of 2 levels" in added.stdout

@@ -44,6 +44,7 @@ OPTION_NAMES = {
     "picture_shape": "--pictures",
     "vectors": "--vectors",
     "decimal": "--decimal",
+    "labels_from": "--labels-from",
     "declare_fields": "`starshl index declare`",
 }
 _TABLES = (".csv", ".tsv", ".jsonl", ".parquet")

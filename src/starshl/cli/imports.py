@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .._common.words import counted
-from .index.common import busy, check_new_folder, left_out_lines
+from .index.common import (
+    LabelsFromFolders,
+    busy,
+    check_new_folder,
+    folder_lines,
+    left_out_lines,
+    level_of_labels,
+)
 from .options import (
     AsJson,
     Decimal,
@@ -71,6 +78,7 @@ TitleColumn = Annotated[
 def images(
     folder: Pictures,
     output: Output,
+    labels_from: LabelsFromFolders = None,
     bits: Bits = None,
     network: Network = False,
     jobs: Jobs = None,
@@ -86,7 +94,16 @@ def images(
 
     check_new_folder(output)
     shown = progress_shown(progress)
-    _print(import_pictures(folder, output, n_bits=bits, network=network, n_jobs=jobs, progress=shown), as_json)
+    summary = import_pictures(
+        folder,
+        output,
+        labels_from=level_of_labels(labels_from),
+        n_bits=bits,
+        network=network,
+        n_jobs=jobs,
+        progress=shown,
+    )
+    _print(summary, as_json, labels_from)
 
 
 def texts(
@@ -159,7 +176,7 @@ def vectors(
     _print(summary, as_json)
 
 
-def _print(summary: ImportSummary, as_json: bool) -> None:
+def _print(summary: ImportSummary, as_json: bool, labels_from: str | None = None) -> None:
     if as_json:
         print_json(summary.as_dict())
         return
@@ -167,6 +184,7 @@ def _print(summary: ImportSummary, as_json: bool) -> None:
     lines = [
         f"{counted(summary.n_items, summary.kind[:-1])} in {folder}, in {summary.seconds:.1f} s.",
         summary.labels,
+        *folder_lines(summary, labels_from),
         f"Features: {summary.features}, {counted(summary.n_features, 'number')}. "
         f"Codes: {counted(summary.n_bits, 'bit')}.",
         summary.choice,

@@ -25,13 +25,16 @@ from ..options import (
 from ..rows import about_items, read_rows, read_texts, row_columns
 from .common import (
     Folder,
+    LabelsFromFolders,
     busy,
     encode_items,
     feature_columns,
+    folder_lines,
     holding_vectors,
     holds_pictures,
     holds_texts,
     left_out_lines,
+    level_of_labels,
     open_collection,
     origin,
     print_answer,
@@ -67,6 +70,7 @@ def add(
     inputs: Inputs,
     labels: Labels = None,
     no_labels: NoLabels = False,
+    labels_from: LabelsFromFolders = None,
     vectors: Vectors = None,
     text: Text = None,
     ids: Ids = None,
@@ -93,9 +97,11 @@ def add(
     with open_collection(folder) as collection:
         if holds_pictures(collection, inputs):
             _check_no_columns(columns, text)
-            summary = _add_pictures(collection, inputs, no_labels, jobs, progress, allow_duplicates)
-            _print_summary(summary, as_json)
+            summary = _add_pictures(collection, inputs, no_labels, labels_from, jobs, progress, allow_duplicates)
+            _print_summary(summary, as_json, labels_from)
             return
+        if labels_from is not None:
+            raise ValueError("--labels-from chooses among folders of pictures, and there are none. Leave it out.")
         if len(inputs) > 1:
             raise ValueError(f"There are {len(inputs)} files. Only pictures can be several; add one file at a time.")
         if holds_texts(collection, inputs[0], vectors):
@@ -172,6 +178,7 @@ def _add_pictures(
     collection: Collection,
     inputs: list[Path],
     no_labels: bool,
+    labels_from: str | None,
     jobs: int | None,
     progress: bool | None,
     allow_duplicates: bool,
@@ -182,13 +189,14 @@ def _add_pictures(
         collection,
         inputs,
         labels=not no_labels,
+        labels_from=level_of_labels(labels_from),
         allow_duplicates=allow_duplicates,
         n_jobs=jobs,
         progress=progress_shown(progress),
     )
 
 
-def _print_summary(summary: AdditionSummary, as_json: bool) -> None:
+def _print_summary(summary: AdditionSummary, as_json: bool, labels_from: str | None = None) -> None:
     answer: dict[str, Any] = {
         "stored": summary.n_stored,
         "items": summary.n_items,
@@ -196,12 +204,14 @@ def _print_summary(summary: AdditionSummary, as_json: bool) -> None:
         "present": summary.n_present,
         "skipped": [asdict(each) for each in summary.skipped],
         "other_files": summary.n_other_files,
+        "folders": summary.folders,
     }
     labeled = f"{summary.n_labeled:,} of them with a label" if summary.n_labeled else "without labels"
     labeled = f", {labeled}" if summary.n_stored else ""
     stored = counted(summary.n_stored, summary.kind[:-1])
     text = f"{stored} stored{labeled}; {summary.n_items:,} items in total"
-    lines = [text, *_present_lines(summary.n_present), *left_out_lines(summary.n_other_files, summary.skipped)]
+    lines = [text, *folder_lines(summary, labels_from), *_present_lines(summary.n_present)]
+    lines += left_out_lines(summary.n_other_files, summary.skipped)
     print_answer(answer, "\n".join(lines), as_json)
 
 

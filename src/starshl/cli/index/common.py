@@ -18,7 +18,7 @@ from ..rows import LINES, read_texts
 if TYPE_CHECKING:
     from ...codes.binary import BinaryCodes
     from ...collection.collection import Collection
-    from ...collection.importing.building import Skipped
+    from ...collection.importing.building import AdditionSummary, ImportSummary, Skipped
     from ...data.tables.columns import Columns
     from ...data.tables.reading import Table
     from ...hashers.base import BaseHasher
@@ -32,6 +32,15 @@ Keep = Annotated[
         metavar="float16|int8",
         help="Keep the vectors, too, with two bytes or one per number: searches then order what the codes find by "
         "exact distance.",
+    ),
+]
+LabelsFromFolders = Annotated[
+    str | None,
+    typer.Option(
+        "--labels-from",
+        metavar="inner|outer|path|N",
+        help="Which of several nested folders is the label: the innermost (the default), the outermost, the whole "
+        "path, or the one at level N, where 1 is the outermost. Folders train, test and val are splits, not labels.",
     ),
 ]
 _OF_VECTORS = (".npy", ".npz")  # files that cannot hold texts here
@@ -90,6 +99,21 @@ def origin(table: Table) -> str:
         shown = ", ".join(names) if n <= 5 else f"{', '.join(names[:4])}, ..., {names[-1]}"
         return f"; vectors from {counted(n, 'column')}: {shown}"
     return f"; vectors from {table.vectors}" if table.vectors else ""
+
+
+def level_of_labels(text: str | None) -> Any:
+    """Return what --labels-from says, as the library takes it."""
+    if text is None:
+        return "inner"
+    return int(text) if text.isdecimal() else text
+
+
+def folder_lines(summary: ImportSummary | AdditionSummary, labels_from: str | None) -> list[str]:
+    """Say which folders are labels, and how to take others if nobody has chosen; nothing if there was no choice."""
+    if not summary.folders:
+        return []
+    others = " Others: --labels-from outer, path or N, a level from the top."
+    return [summary.folders + (others if labels_from is None and summary.n_folder_levels > 1 else "")]
 
 
 def left_out_lines(n_other_files: int, skipped: Sequence[Skipped]) -> list[str]:
@@ -183,7 +207,7 @@ def holds_pictures(collection: Collection, inputs: Sequence[Path]) -> bool:
 
 
 def _picture_rows(collection: Collection, paths: Sequence[Path]) -> Any:
-    from ...collection.importing.pictures import collect_pictures
+    from ...collection.importing.picture_folders import collect_pictures
 
     _check_takes(collection, "pictures")
     return collection.embed([file.path for file in collect_pictures(paths)[0]])

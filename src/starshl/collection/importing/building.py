@@ -48,6 +48,8 @@ class ImportSummary:
     """What was made: where, of what, with which labels and codes, and what was left out.
 
     ``labels`` and ``choice`` say in a sentence each what became of the labels, and which hasher was chosen and why.
+    ``folders`` says which of ``n_folder_levels`` levels of folders the labels of pictures come from, and which folders
+    are splits; it is empty if there was nothing to choose.
     """
 
     collection: str
@@ -64,6 +66,8 @@ class ImportSummary:
     seconds: float
     skipped: tuple[Skipped, ...] = ()
     n_other_files: int = 0
+    n_folder_levels: int = 0
+    folders: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON holds it."""
@@ -75,7 +79,8 @@ class AdditionSummary:
     """What was added to a collection, how many items it has now, and what was left out.
 
     ``n_present`` items were there already, and were not stored again. ``look_present`` says that all stored items look
-    like some that were there, where it cannot be known for sure.
+    like some that were there, where it cannot be known for sure. ``n_folder_levels`` and ``folders`` are as in
+    :class:`ImportSummary`.
     """
 
     collection: str
@@ -87,6 +92,8 @@ class AdditionSummary:
     n_other_files: int = 0
     n_present: int = 0
     look_present: bool = False
+    n_folder_levels: int = 0
+    folders: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON holds it."""
@@ -110,24 +117,25 @@ def build_collection(
     feature_names: Sequence[str] | None = None,
     embedder: Embedder | None = None,
     title: str | None = None,
+    fields: Mapping[str, type | str] | None = None,
     ids: ArrayLike | None = None,
     metadata: Sequence[Mapping[str, Any]] | None = None,
     references: Sequence[str | None] | None = None,
     previews: Sequence[bytes | None] | None = None,
-    skipped: Sequence[Skipped] = (),
-    n_other_files: int = 0,
 ) -> ImportSummary:
     """Learn a hasher from vectors and write a collection of all items, completely or not at all.
 
-    ``start`` is when the import began, ``features`` says in words what the vectors are, and ``skipped`` and
-    ``n_other_files`` are for the summary. The other options are those of ``Collection.create`` and ``add``.
+    ``start`` is when the import began, and ``features`` says in words what the vectors are. The other options are those
+    of ``Collection.create`` and ``add``.
     """
     known = item_labels(labels, len(X))
     learned = _learn_hasher(X, known, n_bits)
     name_features(learned.hasher, feature_names)
     codes = codes_of_vectors(learned.hasher, X, learned.taught_by)
     columns = {"ids": ids, "metadata": metadata, "references": references, "previews": previews}
-    with atomic_collection(folder, learned.hasher, vectors=_VECTOR_DTYPE, embedder=embedder, title=title) as made:
+    with atomic_collection(
+        folder, learned.hasher, vectors=_VECTOR_DTYPE, fields=fields, embedder=embedder, title=title
+    ) as made:
         for portion in tiles(len(X), _PORTION):
             part: dict[str, Any] = {name: None if all_ is None else all_[portion] for name, all_ in columns.items()}  # type: ignore[index]
             made.add(
@@ -150,8 +158,6 @@ def build_collection(
         labels=learned.labels,
         choice=learned.choice,
         seconds=round(time.perf_counter() - start, 3),
-        skipped=tuple(skipped),
-        n_other_files=n_other_files,
     )
 
 

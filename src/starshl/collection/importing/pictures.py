@@ -5,27 +5,19 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..._common.progress import row_progress
+from ..._common.progress import row_progress, status
 from ..._common.threads import run_all, tiles
 from ..._common.words import counted
 from ...data.features.embedder import Embedder
 from ...data.features.network import SIDE, NetworkFeatures
 from ...data.features.numeric import Reduce
-from ...data.features.picture_files import (
-    ENDINGS,
-    PREVIEW_SIDE,
-    ReadPictures,
-    is_picture_file,
-    open_picture,
-    preview_of,
-)
+from ...data.features.picture_files import PREVIEW_SIDE, ReadPictures, open_picture, preview_of
 from ...data.features.pictures import PictureFeatures
 from ...exceptions import PictureError
 from ..collection import Collection
@@ -38,25 +30,26 @@ from .building import (
     check_new,
     embedder_for,
 )
+from .picture_folders import (
+    SPLIT,
+    LabelsFrom,
+    PictureFile,
+    check_labels_from,
+    collect_pictures,
+    find_pictures,
+    folder_labels,
+    split_metadata,
+)
 
-_NOT_READ = (".heic", ".heif", ".avif", ".jp2", ".svg")
 BATCH = 64  # pictures whose features are computed together
 _SIDE = 32  # pixels: thumbnails, because the plain features look at shapes and colors
-
-
-@dataclass(frozen=True, slots=True)
-class PictureFile:
-    """A file, its path within the folder, and the name of the subfolder it is in, None at the top."""
-
-    path: Path
-    reference: str
-    label: str | None
 
 
 def import_pictures(
     pictures: str | os.PathLike[str],
     collection: str | os.PathLike[str],
     *,
+    labels_from: LabelsFrom = "inner",
     n_bits: int | None = None,
     network: bool = False,
     n_jobs: int | None = None,
@@ -65,12 +58,17 @@ def import_pictures(
     """Make a collection of all pictures in a folder, completely or not at all.
 
     JPEG, PNG, WebP, GIF, BMP and TIFF files are read. The name of a subfolder is the label of the pictures in it;
-    pictures at the top have none. Files that cannot be read are skipped and listed.
+    pictures at the top have none. Folders named train, test, val, valid, validation or dev, in any case, are splits:
+    they give no label, and do not count as levels; items have them as ``split`` in their metadata. Files that cannot be
+    read are skipped and listed.
 
     Parameters
     ----------
     pictures : path of the folder
     collection : path of the new collection
+    labels_from : {"inner", "outer", "path"} or int, default="inner"
+        Which of several nested folders is the label: the innermost one, the outermost one, all of them as one path, or
+        the one at a level, where 1 is the outermost; a picture above that level takes its innermost folder.
     n_bits : int, default=None
         Length of the codes; None is 32, or as many as the vectors allow.
     network : bool, default=False
@@ -83,25 +81,35 @@ def import_pictures(
     """
     start = time.perf_counter()
     check_new(collection)
+    check_labels_from(labels_from)
     files, n_others = find_pictures(pictures)
     first: list[Any] = [ReadPictures(_SIDE).fit()]
     if network:
         first = [ReadPictures(SIDE, shape="center").fit(), NetworkFeatures().fit()]
     rows, previews, kept, skipped = read_pictures(files, first, n_jobs, progress=progress)
-    embedder, X = _fit_features(first, rows, network=network)
-    return build_collection(
-        collection,
-        "pictures",
-        X,
-        labels_of(kept),
-        start=start,
-        features="EfficientNet-Lite0" if network else f"pixels, gradients and colors of {_SIDE} x {_SIDE} pixels",
-        n_bits=n_bits,
-        embedder=embedder,
-        references=[file.reference for file in kept],
-        previews=previews,
-        skipped=skipped,
+    named, splits = folder_labels(kept, labels_from), split_metadata(kept)
+    with status("learning codes", shown=progress):
+        embedder, X = _fit_features(first, rows, network=network)
+        summary = build_collection(
+            collection,
+            "pictures",
+            X,
+            named.labels,
+            start=start,
+            features="EfficientNet-Lite0" if network else f"pixels, gradients and colors of {_SIDE} x {_SIDE} pixels",
+            n_bits=n_bits,
+            embedder=embedder,
+            fields=None if splits is None else {SPLIT: str},
+            metadata=splits,
+            references=[file.reference for file in kept],
+            previews=previews,
+        )
+    return replace(
+        summary,
+        skipped=tuple(skipped),
         n_other_files=n_others,
+        n_folder_levels=named.n_levels,
+        folders=named.sentence,
     )
 
 
@@ -135,6 +143,7 @@ def add_pictures(
     pictures: Sequence[str | os.PathLike[str]],
     *,
     labels: bool = True,
+    labels_from: LabelsFrom = "inner",
     allow_duplicates: bool = False,
     n_jobs: int | None = None,
     progress: bool = False,
@@ -150,83 +159,32 @@ def add_pictures(
         Files, and folders as in :func:`import_pictures`.
     labels : bool, default=True
         Whether the name of a subfolder is the label of the pictures in it.
+    labels_from : as in :func:`import_pictures`
     allow_duplicates : bool, default=False
         Store pictures that are there already once more.
     n_jobs, progress : as in :func:`import_pictures`
     """
     embedder = embedder_for(collection, "pictures")
+    check_labels_from(labels_from)
     files, n_others = collect_pictures(pictures)
     rows, previews, kept, skipped = read_pictures(files, embedder.steps, n_jobs, progress=progress)
-    known = labels_of(kept) if labels else None
-    references = [file.reference for file in kept]
+    named = folder_labels(kept, labels_from)
     added = add_items(
-        collection, rows, labels=known, references=references, previews=previews, allow_duplicates=allow_duplicates
+        collection,
+        rows,
+        labels=named.labels if labels else None,
+        metadata=split_metadata(kept),
+        references=[file.reference for file in kept],
+        previews=previews,
+        allow_duplicates=allow_duplicates,
     )
-    return replace(added, skipped=tuple(skipped), n_other_files=n_others)
-
-
-def find_pictures(folder: str | os.PathLike[str]) -> tuple[list[PictureFile], int]:
-    """Return the picture files of a folder and its subfolders in the order of their paths, and how many others it has.
-
-    Hidden files and folders are ignored, and links to folders are not followed. Pictures that cannot be read, such as
-    HEIC files, are among the picture files: somebody who has put them there wants to know.
-    """
-    root = Path(folder)
-    if not root.exists():
-        raise FileNotFoundError(f"There is no folder {str(root)!r}. Give a folder of pictures.")
-    if not root.is_dir():
-        raise NotADirectoryError(f"{str(root)!r} is a file. Give the folder that it is in.")
-    found, n_others = [], 0
-    for parent, folders, names in os.walk(root, onerror=_refuse):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            path = Path(parent, name)
-            if name.startswith("."):
-                continue
-            if is_picture_file(path) or path.suffix.lower() in _NOT_READ:
-                found.append(_described(path, root))
-            else:
-                n_others += 1
-    if not found:
-        raise ValueError(
-            f"There is no picture in {str(root)!r} or its subfolders; {n_others:,} of its files are of other kinds. "
-            f"Pictures are files that end in {', '.join(ENDINGS)}. Give a folder of pictures."
-        )
-    return found, n_others
-
-
-def collect_pictures(paths: Sequence[str | os.PathLike[str]]) -> tuple[list[PictureFile], int]:
-    """Return the picture files of folders, and files that are given by name, which have no label; and others' count."""
-    found: list[PictureFile] = []
-    n_others = 0
-    for path in map(Path, paths):
-        if path.is_dir():
-            more, n_more = find_pictures(path)
-            found, n_others = found + more, n_others + n_more
-        elif not path.exists():
-            raise FileNotFoundError(f"There is no file or folder {str(path)!r}. Give pictures, or a folder of them.")
-        elif not is_picture_file(path):
-            raise ValueError(
-                f"{str(path)!r} is not a picture by its name. Pictures are files that end in {', '.join(ENDINGS)}. "
-                "Give pictures, or a folder of them."
-            )
-        else:
-            found.append(PictureFile(path, _as_text(path.name), None))
-    return found, n_others
-
-
-def _described(path: Path, root: Path) -> PictureFile:
-    parts = [_as_text(part) for part in path.relative_to(root).parts]
-    return PictureFile(path, "/".join(parts), parts[0] if len(parts) > 1 else None)
-
-
-def _as_text(name: str) -> str:
-    """Return a file name as text; one that is not UTF-8 gets marks where it cannot be read."""
-    return os.fsencode(name).decode("utf-8", "replace")
-
-
-def _refuse(error: OSError) -> None:
-    raise error
+    return replace(
+        added,
+        skipped=tuple(skipped),
+        n_other_files=n_others,
+        n_folder_levels=named.n_levels if labels else 0,
+        folders=named.sentence if labels else "",
+    )
 
 
 def read_pictures(
@@ -270,9 +228,3 @@ def _read_one(file: PictureFile, steps: Sequence[Any]) -> tuple[np.ndarray, byte
 def _decoded_side(step: Any) -> int | None:
     """Return how large a picture must be for a step and for a preview, None if the step does not say."""
     return max(step.side, PREVIEW_SIDE) if isinstance(step, ReadPictures) else None
-
-
-def labels_of(files: Sequence[PictureFile]) -> np.ndarray | None:
-    """Return the labels that subfolders give to pictures, None if they give none."""
-    names = [file.label for file in files]
-    return None if all(name is None for name in names) else np.array(names, dtype=object)

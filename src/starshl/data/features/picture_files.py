@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import stat
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias, get_args
@@ -84,6 +85,8 @@ def open_picture(source: Any, *, side: int | None = None, max_pixels: int = LARG
     if isinstance(source, np.ndarray):
         return images.fromarray(_checked_array(source, max_pixels)).convert("RGB")
     name = name or _name_of(source)
+    if not isinstance(source, bytes):
+        _check_regular(source, name)
     try:
         with warnings.catch_warnings():
             # Pillow warns from 89 megapixels on; the limit here is checked below.
@@ -104,6 +107,16 @@ def open_picture(source: Any, *, side: int | None = None, max_pixels: int = LARG
         raise PictureError(
             f"{name} is not a picture that can be read ({_reason(error)}). Give a complete {KINDS} file."
         ) from error
+
+
+def _check_regular(source: Any, name: str) -> None:
+    """Refuse a pipe, a socket or a device: to open one could wait for ever."""
+    try:
+        kind = stat.S_IFMT(os.stat(source).st_mode)
+    except (OSError, TypeError, ValueError):
+        return  # what cannot be opened says so itself
+    if kind not in (stat.S_IFREG, stat.S_IFDIR):
+        raise PictureError(f"{name} is a pipe, a socket or a device, not a file. Give a complete {KINDS} file.")
 
 
 def preview_of(source: Any, side: int = PREVIEW_SIDE) -> bytes:
