@@ -103,7 +103,7 @@ def create_app(open_service: Callable[[Observer], Service], settings: Settings |
     add_problem_handlers(app)
     for part in PARTS:
         app.include_router(part)
-    app.add_middleware(RequestLimits, limits=settings.limits)
+    app.add_middleware(RequestLimits, settings=settings)
     app.add_middleware(Guard, settings=settings)
     app.add_middleware(RequestContext, metrics=metrics)
     return app

@@ -127,6 +127,9 @@ class Limits:
     A body may take ``body_seconds``, and more if it arrives at ``body_bytes_per_second`` or faster. ``rate`` is the
     requests per second of one client; ``burst`` of them may come at once. A connection is closed after ``idle_seconds``
     without a request, which must be more than clients keep theirs, or a request may meet one that is being closed.
+
+    Whoever has shown no token, where tokens are needed, is a stranger. All that strangers can do is to log in, so they
+    share a few places, and their bodies are small and quick.
     """
 
     body_bytes: int = 16 << 20
@@ -139,6 +142,10 @@ class Limits:
     rate: float = 1000.0
     burst: int = 2000
     requests_at_once: int = 256
+    strangers_at_once: int = 16
+    strangers_per_address: int = 4
+    login_bytes: int = 20_000
+    login_seconds: float = 3.0
 
 
 @dataclass(frozen=True, slots=True)

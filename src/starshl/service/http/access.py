@@ -20,9 +20,10 @@ from .problems import problem
 
 routes = APIRouter(include_in_schema=False)
 _COOKIE = "starshl-token"  # carries the token of a browser
-_LOGIN, _LOGOUT = "/login", "/logout"
+LOGIN, _LOGOUT = "/login", "/logout"
 _SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
-_NEEDS_NOTHING = re.compile(r"/api/v1/health/(live|ready)|/static/.+")
+_HEALTH = re.compile(r"/api/v1/health/(live|ready)")
+_STATIC = re.compile(r"/static/.+")
 # These send a body to ask a question, and change nothing.
 _QUESTIONS = re.compile(
     r"/api/v1/collections/[^/]+/((search|encode|predict)(/picture)?|search/batch|recommend)"
@@ -34,8 +35,6 @@ _LONGEST_TARGET = 2000  # characters of an address to go to after the login
 # A path here: "//other.example" would be an address of another site.
 _PATH = re.compile(r"/(?![/\\])[!-~]*")
 _COOKIE_SECONDS = 30 * 24 * 3600  # 30 days; the token in the cookie may expire sooner
-# Bytes: anyone may send one, and to read a long one takes seconds.
-_LONGEST_FORM = 20_000
 _LOGIN_PAGE = """<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><title>Token needed - starshl</title>
@@ -56,11 +55,16 @@ _LOGIN_PAGE = """<!doctype html>
 
 def needed_right(method: str, path: str) -> str | None:
     """Return what a request needs: None, "read" or "write"; what is not known to be harmless needs the most."""
-    if path in (_LOGIN, _LOGOUT) or (method in _SAFE_METHODS and _NEEDS_NOTHING.fullmatch(path)):
+    if path in (LOGIN, _LOGOUT) or is_health(method, path) or (method in _SAFE_METHODS and _STATIC.fullmatch(path)):
         return None
     if method in _SAFE_METHODS or (method == "POST" and _QUESTIONS.fullmatch(path)):
         return READ
     return WRITE
+
+
+def is_health(method: str, path: str) -> bool:
+    """Return whether a request asks for the health of the service, which is answered whatever the load."""
+    return method in _SAFE_METHODS and _HEALTH.fullmatch(path) is not None
 
 
 class Guard:
@@ -82,23 +86,26 @@ class Guard:
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        client = (scope.get("client") or ("",))[0]
         if not len(self._settings.tokens):
-            return _refused_site(scope, headers) or self._refused_rate(scope, client)
+            return _refused_site(scope, headers) or self._refused_rate(scope, None)
         right = needed_right(scope["method"], scope["path"])
-        if right is None:
-            return self._refused_rate(scope, client)
         text, is_cookie = _given_token(scope, headers)
         token = self._settings.tokens.find(text) if text else None
+        if token is not None and not token.is_expired():
+            scope["state"]["token"] = token.name
+        refused = self._refused_rate(scope, token)
+        if refused is not None or right is None:
+            return refused
         return (
-            self._refused_rate(scope, client if token is None else token.name)
-            or _refused_token(scope, text, token)
+            _refused_token(scope, text, token)
             or (_refused_cookie(scope, headers, right) if is_cookie else None)
             or _refused_right(scope, token, right)
         )
 
-    def _refused_rate(self, scope: Scope, client: str) -> Response | None:
-        wait = self._rates.take(client)
+    def _refused_rate(self, scope: Scope, token: Token | None) -> Response | None:
+        if is_health(scope["method"], scope["path"]):
+            return None
+        wait = self._rates.take(address_of(scope) if token is None else token.name)
         if not wait:
             return None
         limits = self._settings.limits
@@ -108,6 +115,11 @@ class Guard:
             f"More than {limits.rate:g} requests per second came from you. Wait for {wait:.1f} seconds.",
             headers={"Retry-After": str(int(wait) + 1)},
         )
+
+
+def address_of(scope: Scope) -> str:
+    """Return the address that a request came from."""
+    return str((scope.get("client") or ("",))[0])
 
 
 class RateLimiter:
@@ -149,10 +161,9 @@ def _given_token(scope: Scope, headers: dict[str, str]) -> tuple[str, bool]:
 def _refused_token(scope: Scope, text: str, token: Token | None) -> Response | None:
     """Refuse a request without a valid token; a browser that opens a page is sent to where it can give one."""
     if token is not None and not token.is_expired():
-        scope["state"]["token"] = token.name
         return None
     if scope["method"] in ("GET", "HEAD") and not scope["path"].startswith("/api/"):
-        return RedirectResponse(f"{_LOGIN}?next={quote(_target(scope), safe='/')}", 303)
+        return RedirectResponse(f"{LOGIN}?next={quote(_target(scope), safe='/')}", 303)
     if token is not None:
         return _unauthorized(scope, f"The token expired on {token.expires}. Ask for a new one.")
     what = "This token is not known here" if text else "A token is needed"
@@ -219,7 +230,7 @@ def _has_same_origin(headers: Mapping[str, str]) -> bool:
         return False
 
 
-@routes.get(_LOGIN)
+@routes.get(LOGIN)
 async def show_login(
     request: Request, target: Annotated[str, Query(alias="next", max_length=_LONGEST_TARGET)] = "/"
 ) -> Response:
@@ -229,13 +240,10 @@ async def show_login(
     return _login_page(target)
 
 
-@routes.post(_LOGIN)
+@routes.post(LOGIN)
 async def log_in(request: Request) -> Response:
     """Keep a valid token in a cookie which no script can read, and go on to where the browser wanted to go."""
-    body = await request.body()
-    if len(body) > _LONGEST_FORM:
-        return _login_page("/", "The form is too long. Give a token only.", 413)
-    form = parse_qs(body.decode("latin-1"))
+    form = parse_qs((await request.body()).decode("latin-1"))
     target, text = form.get("next", ["/"])[0], form.get("token", [""])[0].strip()
     if _is_cross_site(request.method, request.headers):
         return _login_page(target, "The form came from a page of another site. Use this one.", 403)
@@ -257,7 +265,7 @@ async def log_out(request: Request) -> Response:
     """Forget the token of this browser."""
     if _is_cross_site(request.method, request.headers):
         raise HTTPException(403, "The request came from a page of another site. Log out on a page of this service.")
-    response = RedirectResponse(_LOGIN, 303)
+    response = RedirectResponse(LOGIN, 303)
     response.delete_cookie(_COOKIE, httponly=True, samesite="strict")
     return response
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ParamSpec, TypeVar, get_type_hints
 from fastapi import APIRouter, Depends, Header, Path, Request, Response
 from fastapi.params import Query
 from fastapi.routing import APIRoute
+from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 
 from ..._common.strict_json import parse_json
@@ -34,13 +35,24 @@ CollectionName = Annotated[str, Path(description="The name of a collection.", ma
 
 
 class _StrictRequest(Request):
+    model: type[BaseModel] | None = None
+
     async def json(self) -> Any:
         """Return the body; refuse repeated keys, NaN, infinite numbers and deep nesting."""
         body = await self.body()
         try:
-            return await asyncio.to_thread(parse_json, body) if len(body) > _LARGE else parse_json(body)
+            return await asyncio.to_thread(_read, body, self.model) if len(body) > _LARGE else parse_json(body)
         except ValueError as error:
             raise HTTPException(400, f"The body is not readable JSON: {error}. Send valid JSON.") from error
+
+
+def _read(body: bytes, model: type[BaseModel] | None) -> Any:
+    """Read a large body and check it here, so that the event loop need not; FastAPI reports what is wrong with it."""
+    content = parse_json(body)
+    try:
+        return content if model is None else model.model_validate(content)
+    except ValidationError:
+        return content
 
 
 class StrictRoute(APIRoute):
@@ -50,12 +62,16 @@ class StrictRoute(APIRoute):
         handle = super().get_route_handler()
 
         known = _query_parameters(self.endpoint)
+        kind = None if self.body_field is None else self.body_field.field_info.annotation
+        model = kind if isinstance(kind, type) and issubclass(kind, BaseModel) else None
 
         async def handle_strictly(request: Request) -> Response:
             _check_query(request, known)
             if self.body_field is not None:
                 _check_type(request)
-            return await handle(_StrictRequest(request.scope, request.receive))
+            strict = _StrictRequest(request.scope, request.receive)
+            strict.model = model
+            return await handle(strict)
 
         return handle_strictly
 

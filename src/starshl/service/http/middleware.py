@@ -7,12 +7,15 @@ import logging
 import re
 import time
 import uuid
+from collections import Counter
 from collections.abc import Iterable
+from math import inf
 
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..settings import Limits
+from ..settings import Limits, Settings
+from .access import LOGIN, address_of, is_health
 from .metrics import Metrics
 from .problems import problem
 
@@ -25,6 +28,7 @@ _SECURITY_HEADERS = {
     b"referrer-policy": b"same-origin",
     b"x-content-type-options": b"nosniff",
 }
+_KNOWN = "known"  # no address
 _ACCEPTED_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _UPLOADS = re.compile(r"/api/v1/collections/[^/]+/(snapshots/[^/]+|import|model)")
 
@@ -74,7 +78,7 @@ class RequestContext:
             "path": scope["path"][:500],
             "status": status,
             "ms": round(1000 * seconds, 3),
-            "client": (scope.get("client") or ("",))[0],
+            "client": address_of(scope),
             "token": scope["state"].get("token", ""),
         }
         _log.info("request", extra={"fields": fields})
@@ -97,34 +101,52 @@ def _request_id(scope: Scope) -> str:
 
 
 class RequestLimits:
-    """Ends requests that send too much, too slowly, or take too long, and refuses those that are too many at once."""
+    """Ends requests that send too much, too slowly, or take too long, and refuses those that are too many at once.
 
-    def __init__(self, app: ASGIApp, limits: Limits) -> None:
+    Strangers are counted apart from everyone else, so that they take no place from those who have a token.
+    """
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self._app = app
-        self._limits = limits
-        self._n_requests = 0
+        self._limits = settings.limits
+        self._has_tokens = len(settings.tokens) > 0
+        # How many requests run: of those who are known, and of each address that strangers come from.
+        self._running: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] != "http" or is_health(scope["method"], scope["path"]):
             await self._app(scope, receive, send)
             return
-        if self._n_requests >= self._limits.requests_at_once:
-            busy = problem(
-                scope, 503, f"{self._n_requests} requests are running. Try again.", headers={"Retry-After": "1"}
-            )
-            await busy(scope, receive, send)
+        is_stranger = self._has_tokens and "token" not in scope["state"]
+        group = address_of(scope) if is_stranger else _KNOWN
+        if self._is_full(group):
+            detail = f"{self._running[group]} requests are running. Try again."
+            # The body may never end: nobody waits for it.
+            headers = {"Retry-After": "1", "Connection": "close"}
+            await problem(scope, 503, detail, headers=headers)(scope, receive, send)
             return
-        self._n_requests += 1
+        self._running[group] += 1
         try:
-            await _Limited(self._app, self._limits, scope, receive, send).run()
+            await _Limited(self._app, self._limits, scope, receive, send, is_stranger=is_stranger).run()
         finally:
-            self._n_requests -= 1
+            self._running[group] -= 1
+            if not self._running[group]:
+                del self._running[group]
+
+    def _is_full(self, group: str) -> bool:
+        limits, running = self._limits, self._running
+        if group == _KNOWN:
+            return running[_KNOWN] >= limits.requests_at_once
+        n_strangers = running.total() - running[_KNOWN]
+        return n_strangers >= limits.strangers_at_once or running[group] >= limits.strangers_per_address
 
 
 class _Limited:
     """One request under limits."""
 
-    def __init__(self, app: ASGIApp, limits: Limits, scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(
+        self, app: ASGIApp, limits: Limits, scope: Scope, receive: Receive, send: Send, *, is_stranger: bool
+    ) -> None:
         self._app, self._limits = app, limits
         self._scope, self._receive, self._send = scope, receive, send
         self._has_started = False
@@ -132,6 +154,9 @@ class _Limited:
         self._is_received = False
         is_upload = scope["method"] in ("POST", "PUT") and _UPLOADS.fullmatch(scope["path"])
         self._max_bytes = limits.upload_bytes if is_upload else limits.body_bytes
+        self._body_seconds, self._bytes_per_second = limits.body_seconds, float(limits.body_bytes_per_second)
+        if is_stranger or scope["path"] == LOGIN:
+            self._max_bytes, self._body_seconds, self._bytes_per_second = limits.login_bytes, limits.login_seconds, inf
 
     async def run(self) -> None:
         limits = self._limits
@@ -162,16 +187,16 @@ class _Limited:
         """Receive a part of the body, in time and within the limit; afterwards, wait for the end without a limit."""
         if self._is_received:
             return await self._receive()
-        limits, now = self._limits, asyncio.get_running_loop().time()
-        allowed = limits.body_seconds + self._n_received / limits.body_bytes_per_second
+        now = asyncio.get_running_loop().time()
+        allowed = self._body_seconds + self._n_received / self._bytes_per_second
         # The time of the body has its own limit.
         self._timeout.reschedule(None)
         try:
             message = await asyncio.wait_for(self._receive(), max(0.0, self._began + allowed - now))
         except TimeoutError as error:
-            detail = f"The body took longer than {limits.body_seconds:g} seconds. Send it faster, or in parts."
+            detail = f"The body took longer than {self._body_seconds:g} seconds. Send it faster, or in parts."
             raise HTTPException(408, detail, {"Connection": "close"}) from error
-        self._timeout.reschedule(asyncio.get_running_loop().time() + limits.request_seconds)
+        self._timeout.reschedule(asyncio.get_running_loop().time() + self._limits.request_seconds)
         self._n_received += len(message.get("body", b""))
         self._is_received = not message.get("more_body", False)
         if self._n_received > self._max_bytes:

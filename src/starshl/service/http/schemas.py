@@ -34,16 +34,18 @@ Text = Annotated[str, Field(max_length=100_000)]
 Cell = Annotated[StrictStr, Field(max_length=100_000)] | StrictInt | Annotated[float, Field(allow_inf_nan=False)] | None
 TableRow = (
     Annotated[dict[str, Cell], Field(min_length=1, max_length=10_000)]
-    | Annotated[list[Cell], Field(min_length=1, max_length=10_000)]
+    | Annotated[list[Cell], Field(fail_fast=True, min_length=1, max_length=10_000)]
 )
 Number = Annotated[float, Field(allow_inf_nan=False)]
-Vector = Annotated[list[Number], Field(min_length=1, max_length=1_000_000)]
-Vectors = Annotated[list[Vector], Field(min_length=1, max_length=MOST_ROWS)]
-Ids = Annotated[list[Id], Field(min_length=1, max_length=MOST_ROWS)]
+Vector = Annotated[list[Number], Field(fail_fast=True, min_length=1, max_length=1_000_000)]
+Vectors = Annotated[list[Vector], Field(fail_fast=True, min_length=1, max_length=MOST_ROWS)]
+Ids = Annotated[list[Id], Field(fail_fast=True, min_length=1, max_length=MOST_ROWS)]
 Metadata = dict[str, Any]
-WantedLabels = Annotated[list[Label], Field(min_length=1, max_length=1000)]
+WantedLabels = Annotated[list[Label], Field(fail_fast=True, min_length=1, max_length=1000)]
 HitCount = Annotated[int, Field(ge=1, le=10_000)]
 Radius = Annotated[int, Field(ge=0, le=1_000_000)]
+# Each unknown field becomes an error; so does each wrong value of a list that does not fail at the first one.
+_MOST_UNKNOWN = 20
 _CONTENTS = ("vector", "text", "row")  # what an item may be
 
 
@@ -51,6 +53,14 @@ class Strict(BaseModel):
     """A body with exactly these fields, of exactly these types."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def check_fields(cls, given: Any) -> Any:
+        if isinstance(given, dict) and len(given) > len(cls.model_fields) + _MOST_UNKNOWN:
+            names = ", ".join(cls.model_fields)
+            raise ValueError(f"there are {len(given)} fields, most of them unknown; the fields here are {names}")
+        return given
 
 
 class NewItem(Strict):
@@ -68,7 +78,7 @@ class NewItem(Strict):
 class AddRequest(Strict):
     """Items to store, all of them or none."""
 
-    items: Annotated[list[NewItem], Field(min_length=1, max_length=MOST_ROWS)]
+    items: Annotated[list[NewItem], Field(fail_fast=True, min_length=1, max_length=MOST_ROWS)]
 
     @model_validator(mode="after")
     def check(self) -> Self:
@@ -117,7 +127,7 @@ class ItemUpdate(Strict):
 class UpdateRequest(Strict):
     """New metadata of items."""
 
-    items: Annotated[list[ItemUpdate], Field(min_length=1, max_length=MOST_ROWS)]
+    items: Annotated[list[ItemUpdate], Field(fail_fast=True, min_length=1, max_length=MOST_ROWS)]
 
 
 class ItemLabel(Strict):
@@ -128,7 +138,7 @@ class ItemLabel(Strict):
 class LabelsRequest(Strict):
     """New labels of items; null takes a label away."""
 
-    items: Annotated[list[ItemLabel], Field(min_length=1, max_length=MOST_ROWS)]
+    items: Annotated[list[ItemLabel], Field(fail_fast=True, min_length=1, max_length=MOST_ROWS)]
 
 
 class ItemsRequest(Strict):
@@ -142,7 +152,7 @@ class FilterRequest(Strict):
 
     where: Metadata | None = None
     labels: WantedLabels | None = None
-    among: Annotated[list[Id], Field(max_length=100_000)] | None = None
+    among: Annotated[list[Id], Field(fail_fast=True, max_length=100_000)] | None = None
 
     @model_validator(mode="after")
     def check_filter(self) -> Self:
@@ -184,8 +194,8 @@ class VectorsRequest(Strict):
     """Vectors, texts or rows of a table to encode."""
 
     vectors: Vectors | None = None
-    texts: Annotated[list[Text], Field(min_length=1, max_length=MOST_QUERIES)] | None = None
-    rows: Annotated[list[TableRow], Field(min_length=1, max_length=MOST_QUERIES)] | None = None
+    texts: Annotated[list[Text], Field(fail_fast=True, min_length=1, max_length=MOST_QUERIES)] | None = None
+    rows: Annotated[list[TableRow], Field(fail_fast=True, min_length=1, max_length=MOST_QUERIES)] | None = None
 
     @model_validator(mode="after")
     def check(self) -> Self:
@@ -237,10 +247,10 @@ class SearchRequest(SearchSettings):
     With ``radius``, all items within that Hamming distance are found, and the nearest ``k`` of them returned.
     """
 
-    vectors: Annotated[list[Vector], Field(min_length=1, max_length=MOST_QUERIES)] | None = None
-    items: Annotated[list[Id], Field(min_length=1, max_length=MOST_QUERIES)] | None = None
-    texts: Annotated[list[Text], Field(min_length=1, max_length=MOST_QUERIES)] | None = None
-    rows: Annotated[list[TableRow], Field(min_length=1, max_length=MOST_QUERIES)] | None = None
+    vectors: Annotated[list[Vector], Field(fail_fast=True, min_length=1, max_length=MOST_QUERIES)] | None = None
+    items: Annotated[list[Id], Field(fail_fast=True, min_length=1, max_length=MOST_QUERIES)] | None = None
+    texts: Annotated[list[Text], Field(fail_fast=True, min_length=1, max_length=MOST_QUERIES)] | None = None
+    rows: Annotated[list[TableRow], Field(fail_fast=True, min_length=1, max_length=MOST_QUERIES)] | None = None
     radius: Radius | None = None
 
     @property
@@ -257,7 +267,7 @@ class SearchRequest(SearchSettings):
 class SearchesRequest(Strict):
     """Searches with different options, answered together."""
 
-    searches: Annotated[list[SearchRequest], Field(min_length=1, max_length=100)]
+    searches: Annotated[list[SearchRequest], Field(fail_fast=True, min_length=1, max_length=100)]
 
     @model_validator(mode="after")
     def check(self) -> Self:
@@ -270,8 +280,8 @@ class SearchesRequest(Strict):
 class RecommendRequest(SearchSettings):
     """Ids of stored items: what is found is like the first ones, and unlike the others."""
 
-    like: Annotated[list[Id], Field(min_length=1, max_length=MOST_QUERIES)]
-    unlike: Annotated[list[Id], Field(max_length=MOST_QUERIES)] = Field(default_factory=list)
+    like: Annotated[list[Id], Field(fail_fast=True, min_length=1, max_length=MOST_QUERIES)]
+    unlike: Annotated[list[Id], Field(fail_fast=True, max_length=MOST_QUERIES)] = Field(default_factory=list)
 
 
 class FitRequest(Strict):

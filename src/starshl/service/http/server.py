@@ -20,6 +20,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..settings import Settings
 
+# Every chunk of a body costs the same time, however small it is.
+_SMALLEST_CHUNKS, _CHUNKS_BEFORE_CHECK = 64, 1000  # bytes on average, and chunks until that counts
+_LONGEST_HEAD = 16 << 10  # bytes
 _GRACE_SECONDS = 30  # for the requests under way when the service stops
 # Connections may outnumber requests: many are kept open and idle.
 _CONNECTIONS_PER_REQUEST = 8
@@ -124,6 +127,11 @@ class _TimeoutProtocol(H11Protocol):
     head_seconds: float
     write_seconds: float
     most_connections: int
+    conn: _CheckedConnection
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.conn = _CheckedConnection(h11.SERVER, _LONGEST_HEAD)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in its base class
         super().connection_made(transport)
@@ -154,7 +162,10 @@ class _TimeoutProtocol(H11Protocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answer what is not HTTP with a problem, as everything else, instead of uvicorn's plain text."""
-        detail = "This is not a request of HTTP/1.1, or its head is too long."
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE):
+            self.transport.close()  # in the middle of an answer, or after it
+            return
+        detail = self.conn.refusal or "This is not a request of HTTP/1.1, or its head is too long."
         content = {"type": "/problems/bad-request", "title": "Bad Request", "status": 400, "detail": detail}
         body = json.dumps(content | {"request_id": ""}).encode()
         headers: list[tuple[bytes, bytes]] = [
@@ -195,6 +206,34 @@ class _TimeoutProtocol(H11Protocol):
         if self._write_timeout is not None:
             self._write_timeout.cancel()
             self._write_timeout = None
+
+
+class _CheckedConnection(h11.Connection):
+    """Refuses what h11 takes: bodies in tiny chunks, and those whose end a proxy may see elsewhere."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self.refusal = ""
+        self._n_chunks = self._n_bytes = 0
+
+    def next_event(self) -> Any:
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._n_chunks = self._n_bytes = 0
+            if {b"content-length", b"transfer-encoding"} <= {name for name, _ in event.headers}:
+                self._refuse("The head has both Content-Length and Transfer-Encoding. Send one of them.")
+        elif isinstance(event, h11.Data):
+            self._n_chunks += event.chunk_start
+            self._n_bytes += len(event.data)
+            if self._n_chunks > _CHUNKS_BEFORE_CHECK and self._n_bytes < _SMALLEST_CHUNKS * self._n_chunks:
+                self._refuse(
+                    f"The chunks of the body have under {_SMALLEST_CHUNKS} bytes on average. Send larger ones."
+                )
+        return event
+
+    def _refuse(self, detail: str) -> None:
+        self.refusal = detail
+        raise h11.RemoteProtocolError(detail)
 
 
 class JsonLines(logging.Formatter):
