@@ -88,15 +88,22 @@ def find_items(state: State, store: Store, queries: Queries, options: SearchOpti
     passing = passing_items(state, store, options.filters)
     neighbors: Iterable[tuple[np.ndarray, ...]]
     if options.radius is not None:
-        radius: Any = options.radius  # whether it must be whole, the index says
-        near = state.index.search_radius(queries.codes, radius, among=passing)
-        neighbors = (near.of(query) for query in range(len(queries.codes)))
+        neighbors = _within_radius(state, queries.codes, options.radius, passing)
     elif queries.rescoring is None:
         nearest = state.index.search(queries.codes, options.n_nearest, among=passing, scores=queries.scores)
         neighbors = zip(nearest.distances, nearest.ids, strict=True)
     else:
         neighbors = rescored_neighbors(state, store, queries, queries.rescoring, options.n_nearest, passing)
     return found_of(neighbors, options, store.rows)
+
+
+def _within_radius(state: State, codes: Any, radius: Any, among: np.ndarray | None) -> Iterator[tuple[np.ndarray, ...]]:
+    """Yield all items near each query; few queries at a time, because each may find the whole collection."""
+    n_queries = _BYTES_AT_ONCE // (16 * max(1, len(state.index)))
+    for span in tiles(len(codes), max(1, n_queries)):
+        near = state.index.search_radius(codes[span], radius, among=among)
+        for query in range(span.stop - span.start):
+            yield near.of(query)
 
 
 def found_of(

@@ -12,6 +12,8 @@ from .._common.validation import check_storable
 
 # SQLite refuses to look into JSON that is nested more deeply than 1,000, and Python to write it.
 _MAX_DEPTH = 100
+# Bytes of JSON per item: a page of items, or the hits of a search, must fit in memory.
+MOST_BYTES = 1_000_000
 
 
 def check_metadata(metadata: Sequence[Mapping[str, Any]] | None, n_items: int) -> list[dict[str, Any]]:
@@ -36,12 +38,18 @@ def json_text(entry: Mapping[str, Any], role: str) -> str:
     entry = dict(entry)
     _check_value(entry, role)
     try:
-        return json.dumps(entry, allow_nan=False, sort_keys=True, ensure_ascii=False, default=_plain_number)
+        text = json.dumps(entry, allow_nan=False, sort_keys=True, ensure_ascii=False, default=_plain_number)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"{role} cannot be stored ({error}). Use strings, finite numbers, booleans, None, and lists and "
             "dictionaries of these."
         ) from error
+    if len(text) > MOST_BYTES:
+        raise ValueError(
+            f"{role} takes {len(text):,} bytes as JSON; an item may have {MOST_BYTES:,}. Store what is long elsewhere, "
+            "and a reference to it here."
+        )
+    return text
 
 
 def _check_value(value: Any, role: str, depth: int = 1) -> None:
