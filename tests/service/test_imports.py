@@ -1,5 +1,6 @@
 """An import checks all lines before it stores the first; what goes wrong later is told with what is stored."""
 
+import io
 import json
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from starshl import Collection, StarRidge
 from starshl.service import Searcher
+from starshl.service.http.bulk_import import read_batches
 
 from .asking import ended
 
@@ -136,3 +138,12 @@ def test_an_import_that_fails_while_it_stores_says_what_is_stored(ask, monkeypat
         "Send all lines again with the header Idempotency-Key: file; what is stored is skipped."
     )
     assert n_items(ask) == 63
+
+
+def test_batches_of_an_import_are_limited_in_bytes(monkeypatch):
+    lines = [json.dumps({**GOOD, "reference": "x" * 100}).encode() + b"\n" for _ in range(7)]
+    monkeypatch.setattr("starshl.service.http.bulk_import.BYTES_AT_ONCE", 3 * len(lines[0]))
+    batches = list(read_batches(io.BytesIO(b"".join(lines)), n_lines=5))
+    assert [batch.lines for batch in batches] == [[1, 2, 3], [4, 5, 6], [7]]
+    assert [batch.number for batch in batches] == [0, 1, 2]
+    assert [len(batch.lines) for batch in read_batches(io.BytesIO(b"".join(lines)), n_lines=2)] == [2, 2, 2, 1]

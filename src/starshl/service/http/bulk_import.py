@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -27,6 +26,7 @@ from .problems import validation_message
 from .schemas import Label, NewItem, new_items
 
 LINES_AT_ONCE = 500  # one transaction: long enough to be fast, short enough for other writes in between
+BYTES_AT_ONCE = 16 << 20  # of the lines of a batch
 _LONGEST_LINE = 16 << 20  # 16 MB, as the usual limit of a request
 _FIELDS = [name for name in NewItem.model_fields if name not in ("text", "row")]
 
@@ -87,12 +87,23 @@ def read_batches(file: BinaryIO, n_lines: int) -> Iterator[Batch]:
     """Yield the items of a file, up to ``n_lines`` at a time, or say what is wrong with a line."""
     lines = enumerate(iter(lambda: file.readline(_LONGEST_LINE + 1), b""), 1)
     filled = ((line, text) for line, text in lines if text.strip())
-    number = 0
-    while portion := list(islice(filled, n_lines)):
+    for number, portion in enumerate(_portions(filled, n_lines)):
         digest = hashlib.sha256(b"".join(text for _, text in portion)).hexdigest()
         items = [_parsed(line, text) for line, text in portion]
         yield Batch(number, [line for line, _ in portion], digest, _items(items, portion[0][0]))
-        number += 1
+
+
+def _portions(lines: Iterator[tuple[int, bytes]], n_lines: int) -> Iterator[list[tuple[int, bytes]]]:
+    portion: list[tuple[int, bytes]] = []
+    n_bytes = 0
+    for line, text in lines:
+        if portion and (len(portion) == n_lines or n_bytes + len(text) > BYTES_AT_ONCE):
+            yield portion
+            portion, n_bytes = [], 0
+        portion.append((line, text))
+        n_bytes += len(text)
+    if portion:
+        yield portion
 
 
 def _parsed(line: int, text: bytes) -> NewItem:
