@@ -10,9 +10,11 @@ import pytest
 from starlette.datastructures import QueryParams
 
 from starshl import Collection, StarRidge
+from starshl._common.extras import require
 from starshl.service.app import PARTS
 from starshl.service.comparison import OtherMethods
 from starshl.service.explorer.explore import describe_query
+from starshl.service.explorer.exports import EXPORTS, Export
 from starshl.service.explorer.question import Question
 from starshl.service.explorer.teach import shortcuts
 from starshl.service.http.access import needed_right
@@ -49,12 +51,26 @@ def test_the_fast_part_of_a_page_leaves_the_other_methods_out(ask):
     assert "<html" not in text
 
 
+def test_a_part_that_a_page_does_not_have_is_refused(ask):
+    answer = ask("GET", "/explore/things?part=x", root="")
+    assert answer.status_code == 422
+    assert "no part" in answer.text
+
+
+def test_an_export_without_its_library_is_a_problem_with_the_install_line(ask, monkeypatch):
+    lacking = Export("Items", lambda *_: require("no_such_library", extra="parquet"))
+    monkeypatch.setitem(EXPORTS, "items.parquet", lacking)
+    answer = ask("GET", "/explore/things/export/items.parquet", root="")
+    assert answer.status_code == 501
+    assert "parquet" in answer.text
+
+
 def test_exact_search_and_a_baseline_appear_beside_the_codes_once_they_are_prepared(ask, monkeypatch):
     go_on, prepare = threading.Event(), OtherMethods.prepare
     monkeypatch.setattr(OtherMethods, "prepare", lambda self, job: go_on.wait(60) and prepare(self, job))
     assert "being prepared" in page(ask, "/explore/things?item=0").text
     go_on.set()
-    rest = "/explore/things?item=0&part=rest"
+    rest = "/explore/things?item=0&part=details"
     text = waited(lambda: page(ask, rest).text, lambda text: "being prepared" not in text)
     assert 'aria-label="Vectors"' in text
     assert 'aria-label="ITQ"' in text

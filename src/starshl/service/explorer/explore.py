@@ -143,7 +143,9 @@ async def explore(
     question = Question.of(request.query_params)
     if "q" in request.query_params:
         return RedirectResponse(str(request.url.path) + _typed(question, request.query_params["q"]), 303)
-    workspace, part = service.workspace(searcher.name), part if part in _PARTS else ""
+    if part and part not in _PARTS:
+        raise ValueError(f"The page has no part {part!r}; it has {' and '.join(_PARTS)}. Leave it out for all of it.")
+    workspace = service.workspace(searcher.name)
     values: dict[str, Any] = {
         "page": await in_thread(_exploration, workspace, question, part),
         "name": searcher.name,

@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import Scope
 
-from ...exceptions import CollectionError, CollectionFormatError, UnknownIdError
+from ...exceptions import CollectionError, CollectionFormatError, MissingExtraError, UnknownIdError
 from ..errors import (
     BusyError,
     ConflictError,
@@ -62,6 +62,7 @@ _KINDS: dict[type[Exception], tuple[int, str]] = {
     NotWritableError: (403, "read-only"),
     TooLargeError: (413, "too-large"),
     NotInstalledError: (501, "not-installed"),
+    MissingExtraError: (501, "not-installed"),
     BusyError: (503, "busy"),
 }
 _NAMES = {
@@ -164,7 +165,15 @@ def add_problem_handlers(app: FastAPI) -> None:
 
     app.add_exception_handler(HTTPException, from_http)
     app.add_exception_handler(RequestValidationError, from_validation)
-    for kind in (ValueError, UnknownIdError, ServiceError, CollectionError, OSError, ClientDisconnect):
+    for kind in (
+        ValueError,
+        UnknownIdError,
+        ServiceError,
+        CollectionError,
+        MissingExtraError,
+        OSError,
+        ClientDisconnect,
+    ):
         app.add_exception_handler(kind, from_library)
 
 
