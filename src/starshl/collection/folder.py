@@ -22,7 +22,7 @@ _ROLLBACK_JOURNAL = "items.sqlite-journal"
 _HASHER_NAME = re.compile(r"hasher-[0-9a-f]{16}\.star")
 _OWN_NAME = re.compile(
     r"items\.sqlite(-wal|-shm)?|acknowledged|writer\.lock|(hasher|embedder)-[0-9a-f]{16}\.star"
-    r"|vectors-[0-9]{1,19}\.bin|\w+\.draft|\..*\.partial"
+    r"|vectors-[0-9]{1,19}\.bin|(hasher|embedder)\.draft|\..*\.partial"
 )
 
 
