@@ -195,3 +195,23 @@ def test_bad_fields_are_refused(place, words, message):
     result = run(place, "declare", "items", *words)
     assert result.exit_code == 2
     assert message in " ".join(result.stderr.split())
+
+
+def test_a_wrong_label_is_listed_with_how_to_correct_it(built):
+    with Collection(built / "items") as collection:
+        collection.set_labels([100], [1])
+    found = answer_of(built, "suspects", "items", "--limit", "1")["suspects"]
+    assert [(each["id"], each["label"]) for each in found] == [(100, 1)]
+    result = run(built, "suspects", "items")
+    assert result.exit_code == 0
+    assert "index label" in result.output
+    assert "--set" in result.output
+
+
+def test_a_refit_lets_the_hasher_know_new_labels(built):
+    with Collection(built / "items") as collection:
+        collection.set_labels(np.arange(100, 110), [7] * 10, warn_unknown=False)
+    answer = answer_of(built, "refit", "items")
+    assert (answer["bits"], answer["labels"], answer["classes"]) == (16, 60, 4)
+    with Collection(built / "items", read_only=True) as collection:
+        assert 7 in collection.hasher.class_labels

@@ -70,6 +70,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "starshl index add album new-photos",
         "starshl index add news more.csv --labels topic",
     ),
+    "index suspects": ("starshl index suspects items", "starshl index suspects items --limit 100 --json"),
+    "index refit": ("starshl index refit items",),
     "index label": ("starshl index label items 17 18 --set cat", "starshl index label items 17 --clear"),
     "index declare": ("starshl index declare items year=int region=str",),
     "index remove": ("starshl index remove items 17 18 --compact",),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .importing.texts import add_texts, import_texts
     from .importing.vectors import binarize, import_vectors
     from .options import Filters, SearchOptions
+    from .suspects import Suspect
 
 __all__ = [
     "AdditionSummary",
@@ -28,6 +29,7 @@ __all__ = [
     "SearchOptions",
     "SearchResult",
     "Skipped",
+    "Suspect",
     "add_pictures",
     "add_texts",
     "binarize",
@@ -47,5 +49,6 @@ __getattr__, __dir__ = on_first_use(
         "importing.texts": ["add_texts", "import_texts"],
         "importing.vectors": ["binarize", "import_vectors"],
         "options": ["Filters", "SearchOptions"],
+        "suspects": ["Suspect"],
     },
 )

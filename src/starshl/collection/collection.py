@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._common.files import atomic_folder
 from .._common.labels import LabelsLike
-from .._common.validation import SamplesLike
+from .._common.validation import SamplesLike, check_integer, check_number
 from .._common.warn import warn_caller
 from .._common.words import counted
 from ..codes.binary import BinaryCodes
@@ -38,10 +38,12 @@ from .items import Row, item_of, metadata_of
 from .journal import check_entry, check_receipt, find_receipt, read_entries
 from .options import FilterKeywords, Filters, Metric, SearchKeywords, SearchOptions, check_keywords, takes_keywords
 from .previews import delete_previews, find_preview
+from .refit import refitted_hasher
 from .search import Queries, find_items, novelty_of, rejecting
 from .session import DATABASE, Session
 from .state import State
 from .store import Store
+from .suspects import Suspect, find_suspects
 from .vectors import VectorDtype, create_vectors
 
 
@@ -348,6 +350,35 @@ class Collection:
         """
         check_is_fitted(hasher)
         replace_model(self._session, hasher, None if ids is None else check_ids(ids), X, codes, kernels)
+
+    def refit(self) -> BaseHasher:
+        """Fit the hasher anew, with the same settings, to the labels that items have now; return it as it is then.
+
+        Its codes replace those of all items in one change, as in :meth:`replace_hasher`. The collection must keep
+        vectors.
+        """
+        self._session.check_writable()
+        self.replace_hasher(refitted_hasher(self))
+        return self.hasher
+
+    def suspects(self, n: int | None = 20, *, probability: float = 0.5) -> list[Suspect]:
+        """Return items whose label is probably wrong, the least probable label first.
+
+        Every labeled item is compared with what a fit to all other labeled items says of it. That takes kept vectors,
+        and about as long as a fit of :class:`starshl.StarRidge`. Correct labels with :meth:`set_labels`.
+
+        Parameters
+        ----------
+        n : int, default=20
+            How many at most; None for no limit.
+        probability : float, default=0.5
+            From which probability that it is wrong a label is listed; 0 ranks all labeled items but those that are the
+            only one of their class.
+        """
+        limit = None if n is None else check_integer(n, "n", low=1)
+        if not 0 <= check_number(probability, "probability", low=0) <= 1:
+            raise ValueError(f"probability is {probability!r}; it must be a number from 0 to 1.")
+        return find_suspects(self, limit, probability)
 
     def declare_fields(self, fields: Mapping[str, type | str]) -> None:
         """Declare metadata fields, so that filters on them are fast; every item must fit, or nothing changes.

@@ -155,7 +155,8 @@ def _warn_of_unknown(unknown: list[str]) -> None:
     shown = ", ".join(different[:_SHOWN]) + (", ..." if len(different) > _SHOWN else "")
     warn_caller(
         f"The hasher does not know the label of {counted(len(unknown), 'item')}: {shown}. The labels are stored, and "
-        "the codes stay those of the vectors.",
+        "the codes stay those of the vectors. To let it know them, fit it anew: collection.refit(), or "
+        "`starshl index refit FOLDER` in the shell.",
     )
 
 

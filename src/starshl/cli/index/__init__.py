@@ -6,9 +6,10 @@ import typer
 
 from .add import add
 from .binarize import binarize
+from .care import refit, suspects
 from .items import build, declare, export, label, remove, verify
 from .search import search
 
 app = typer.Typer(no_args_is_help=True, help="Build, change, search, verify and export a collection.")
-for _command in (build, add, label, declare, remove, search, verify, export, binarize):
+for _command in (build, add, label, suspects, refit, declare, remove, search, verify, export, binarize):
     app.command()(_command)

@@ -272,6 +272,11 @@ class StarRidge(KernelHasher):
         scores = self.class_scores(X)
         return posterior(self._bend(scores), self.temperature_)
 
+    def training_proba(self) -> np.ndarray:
+        """Return the probability of each class for each training row, by a fit without that row."""
+        check_is_fitted(self)
+        return posterior(self._bend(self.training_scores_.astype(np.float64)), self.temperature_)
+
     def class_scores(self, X: SamplesLike) -> np.ndarray:
         """Return the scores h of the classes, near 1 for the class of a sample, shape (n, n_classes)."""
         check_is_fitted(self)
