@@ -21,6 +21,7 @@ from ..exceptions import BundleFormatError, MissingExtraError, UnknownIdError
 from ..learning.graphs.layout import map_items
 from ..learning.graphs.neighbor_graph import NeighborGraph, principal_coordinates
 from ..learning.graphs.spectrum import restore_smooth_basis, smooth_basis
+from .outliers import draw_in_outliers
 
 N_COORDINATES = 50  # as in docs/few_labels.md
 N_NEIGHBORS = 7  # as in docs/few_labels.md
@@ -33,7 +34,7 @@ _FEWEST = 2
 # often than neighbors by pixels. No measurement of these two values is on record.
 _VIEW_WEIGHTS = {"pixels": 0.3, "color": 0.5}
 # Raise it whenever neighbors or maps are computed in another way: those in caches are then computed again.
-_METHOD = 1
+_METHOD = 2
 _GRAPH, _MAP = "graph", "map"  # names in the cache
 _log = logging.getLogger(__name__)
 
@@ -122,7 +123,8 @@ class LessonItems:
     Parameters
     ----------
     ids : int array of shape (n_items,), ascending
-    rows : float32 array of shape (n_items, n_features), prepared as the hasher of the collection prepares them
+    rows : float32 array of shape (n_items, n_features), prepared as the hasher of the collection prepares them, with
+        outliers drawn in
     coordinates : array of shape (n_items, n_axes), the principal components in which items are neighbors
     graph : the neighbor graph of the coordinates
     cache : where the folder of the collection keeps what was computed of these rows
@@ -201,15 +203,15 @@ def _settings(views: Mapping[str, slice]) -> dict[str, object]:
 
 def _prepared_rows(collection: Collection, ids: np.ndarray, progress: Progress) -> np.ndarray:
     hasher = collection.hasher.without_steps()
-    parts = []
+    parts, largest = [], np.finfo(np.float32).max
     for start in range(0, len(ids), _BATCH):
         progress("reading vectors", start, len(ids))
         vectors = collection.vectors(ids[start : start + _BATCH])
         prepared = hasher.prepare(vectors)
         dense = prepared.toarray() if hasattr(prepared, "toarray") else np.asarray(prepared)
-        parts.append(dense.astype(np.float32))
+        parts.append(np.clip(dense, -largest, largest).astype(np.float32))
     progress("reading vectors", len(ids), len(ids))
-    return np.concatenate(parts)
+    return draw_in_outliers(np.concatenate(parts))[0]
 
 
 def _views(collection: Collection) -> Mapping[str, slice]:

@@ -58,8 +58,12 @@ def gram(A: np.ndarray, B: np.ndarray | None = None) -> np.ndarray:
     def product(tile: slice) -> np.ndarray:
         return A[tile].T @ right[tile]
 
+    return _sum_over_tiles(len(A), product)
+
+
+def _sum_over_tiles(n_rows: int, product: Callable[[slice], np.ndarray]) -> np.ndarray:
     with single_threaded_blas():
-        parts = run_all([partial(product, tile) for tile in tiles(len(A), 8 * _TILE_ROWS)])
+        parts = run_all([partial(product, tile) for tile in tiles(n_rows, 8 * _TILE_ROWS)])
     total = parts[0].astype(np.float64)
     for part in parts[1:]:
         total += part
@@ -189,22 +193,34 @@ def principal_directions(X: Rows, n_directions: int) -> tuple[np.ndarray, np.nda
     ([[1.0, 0.0]], [4.0])
     """
     n_samples, n_features = X.shape
+    means, centered = column_means(X), None
     if issparse(X):
-        by_features, centered, scatter = True, None, _sparse_covariance(X)
+        scatter = _sparse_covariance(X)
+    elif n_features <= n_samples:
+        scatter = _scatter(X, means) / n_samples
     else:
-        centered = X - X.mean(axis=0, dtype=np.float64).astype(X.dtype)
-        by_features = n_features <= n_samples
-        scatter = gram(centered if by_features else np.ascontiguousarray(centered.T)) / n_samples
+        centered = X - means
+        scatter = gram(np.ascontiguousarray(centered.T)) / n_samples
     n_kept = min(n_directions, len(scatter))
     with single_threaded_blas():
         values, vectors = eigh(scatter, subset_by_index=(len(scatter) - n_kept, len(scatter) - 1))
         values, vectors = values[::-1], vectors[:, ::-1]
-        # Eigenvalues are exact to about eps times the largest: what lies below is rounding, not variance.
-        above = values > max(values[0], 0.0) * len(scatter) * np.finfo(X.dtype).eps
+        # What lies below is rounding, not variance: of eigenvalues, relative to the largest, or of the entries of X.
+        of_values = max(values[0], 0.0) * len(scatter) * np.finfo(np.float64).eps
+        of_entries = (np.trace(scatter) + means @ means) * float(np.finfo(X.dtype).eps) ** 2
+        above = values > max(of_values, of_entries)
         values, vectors = values[above], vectors[:, above]
-        directions = vectors.T if by_features else vectors.T @ centered
+        directions = vectors.T if centered is None else vectors.T @ centered
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     return positive_peaks(directions), values
+
+
+def _scatter(X: np.ndarray, means: np.ndarray) -> np.ndarray:
+    def product(tile: slice) -> np.ndarray:
+        rows = X[tile] - means  # float64, as the means are
+        return rows.T @ rows
+
+    return _sum_over_tiles(len(X), product)
 
 
 def _sparse_covariance(X: csr_array) -> np.ndarray:
