@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._common.labels import Label
 from .filters import labels_by_id
 
 if TYPE_CHECKING:
     from .collection import Collection
 
 
-def labeled_vectors(collection: Collection, consequence: str) -> tuple[np.ndarray, np.ndarray, list[Label | None]]:
+def labeled_vectors(collection: Collection, consequence: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return ids, kept vectors and labels of all items, None where there is no label.
 
     ``consequence`` says what cannot be done if the collection keeps no vectors.
@@ -25,4 +24,5 @@ def labeled_vectors(collection: Collection, consequence: str) -> tuple[np.ndarra
         )
     with collection.reading() as (state, store):
         ids, known = np.sort(state.index.ids), labels_by_id(state, store)
-        return ids, state.vectors_of(store, ids.tolist()), [known.get(item) for item in ids.tolist()]
+        labels = np.array([known.get(item) for item in ids.tolist()], object)
+        return ids, state.vectors_of(store, ids.tolist()), labels

@@ -33,7 +33,7 @@ def find_suspects(collection: Collection, n: int | None, probability: float) -> 
     """
     ids, rows, labels = labeled_vectors(collection, "wrong labels cannot be told from right ones")
     labeled = np.flatnonzero(np.array([label is not None for label in labels], bool))
-    names = [labels[position] for position in labeled.tolist()]
+    names = labels[labeled]
     if len(set(names)) < 2:
         return []
     hasher = StarRidge(_N_BITS, n_jobs=collection.n_jobs, random_state=0).fit(rows[labeled], names)

@@ -49,7 +49,7 @@ def refit(folder: Folder, progress: Progress = None, as_json: AsJson = False) ->
     with open_collection(folder) as collection, busy("fitting", progress):
         hasher = collection.refit()
         counts = collection.label_counts()
-        answer = {"method": hasher.method_name, "bits": hasher.n_bits_, "items": len(collection)}
+        answer: dict[str, Any] = {"method": hasher.method_name, "bits": hasher.n_bits_, "items": len(collection)}
     answer |= {"labels": sum(counts.values()), "classes": len(counts)}
     text = f"{answer['method']} was fitted anew to {counted(sum(counts.values()), 'label')} of "
     text += f"{counted(len(counts), 'class', 'classes')}; {counted(answer['items'], 'item')} encoded"
