@@ -66,6 +66,7 @@ def test_labels_can_be_ignored(place):
 
 
 def test_added_items_may_have_labels_in_a_separate_file(built):
+    np.savez(built / "plain.npz", X=np.load(built / "rows.npz")["X"][:5] + 1)
     np.save(built / "more.npy", [2, 1, -1, 0, 0])
     assert answer_of(built, "add", "items", "plain.npz", "--labels", str(built / "more.npy"))["stored"] == 5
     with Collection(built / "items", read_only=True) as collection:
@@ -77,6 +78,40 @@ def test_added_items_may_have_labels_in_a_separate_file(built):
         (0, "label"),
         (0, "label"),
     ]
+
+
+def test_items_that_come_with_other_labels_are_listed_and_updated_on_request(built):
+    np.save(built / "other.npy", [0, 2, -1, 0, 0])
+    words = ("add", "items", "plain.npz", "--labels", str(built / "other.npy"))
+    refused = run(built, *words)
+    assert refused.exit_code == 2
+    for text in ("2 items", "101 is 1 there and 2 here", "104 is 1 there and 0 here", "--update-labels"):
+        assert text in refused.stderr
+    answer = answer_of(built, *words, "--update-labels")
+    assert (answer["stored"], answer["present"], answer["relabeled"]) == (0, 5, 2)
+    with Collection(built / "items", read_only=True) as collection:
+        assert [item.label for item in collection.get(np.arange(100, 105))] == [0, 2, 2, 0, 0]
+    assert answer_of(built, *words)["relabeled"] == 0
+
+
+def test_a_label_that_was_corrected_in_its_column_is_not_stored_as_another_item(built, starshl):
+    rows = "".join(f"{number}.5,{number % 7}.25,n{number},{'ab'[number % 2]}\n" for number in range(40))
+    (built / "table.csv").write_text("x,y,name,kind\n" + rows)
+    table, made = built / "table.csv", built / "made"
+    assert starshl("vectors", table, "--labels", "kind", "--drop", "name", "-o", made).exit_code == 0
+    table.write_text(table.read_text().replace("n3,b", "n3,a"))
+    words = ("index", "add", made, table, "--labels", "kind", "--drop", "name")
+    refused = starshl(*words)
+    assert (refused.exit_code, "3 is 'b' there and 'a' here" in refused.stderr) == (2, True), refused.output
+    assert "1 of them has a new label." in starshl(*words, "--update-labels").stdout
+    with Collection(made, read_only=True) as collection:
+        assert (len(collection), collection.get([3])[0].label, collection.get([3])[0].metadata) == (40, "a", {})
+
+
+def test_a_file_of_labels_has_one_for_each_row(built):
+    np.save(built / "few.npy", [0, 2])
+    result = run(built, "add", "items", "plain.npz", "--labels", str(built / "few.npy"))
+    assert (result.exit_code, "few.npy' holds 2 labels, and there are 5 rows" in result.stderr) == (2, True)
 
 
 def test_labels_are_set_and_cleared(built):

@@ -66,7 +66,7 @@ def test_a_table_of_texts_is_added_with_titles_labels_and_ids(places, run):
     with Collection(places / "news", read_only=True) as news:
         soup, engines = news.get([500, 501])
         assert (soup.label, engines.label) == ("food", None)
-        assert soup.metadata == {"topic": "food", "page": 3, "headline": "bread with soup"}
+        assert soup.metadata == {"page": 3, "headline": "bread with soup"}
         assert news.title_of(engines) == "old engines of cars"
         assert np.allclose(news.vectors([500]), news.embed(["bread with soup"]), atol=1e-3)
     assert "2 of the ids" in run(*words, code=2).stderr

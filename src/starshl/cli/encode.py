@@ -124,11 +124,6 @@ def encode_rows(
     check_output(output, [model, source, columns.label_file], suffixes=_CODE_FILES)
     hasher = load_model(model, jobs)
     table = read_rows(source, columns, hasher, in_place=True)
-    n_rows = table.X.shape[0]
-    if table.y is not None and len(table.y) != n_rows:
-        raise ValueError(
-            f"There are {n_rows} rows and {len(table.y)} labels in {table.label_column!r}. Give one label per row."
-        )
     codes = encode_table(hasher, table, database=database, progress=progress)
     _write_codes(output, codes, table.y)
     return {

@@ -45,6 +45,10 @@ OPTION_NAMES = {
     "vectors": "--vectors",
     "decimal": "--decimal",
     "labels_from": "--labels-from",
+    "ids": "--ids",
+    "allow_duplicates": "--allow-duplicates",
+    "update_labels": "--update-labels",
+    "keep_labels": "--keep-labels",
     "declare_fields": "`starshl index declare`",
 }
 _TABLES = (".csv", ".tsv", ".jsonl", ".parquet")

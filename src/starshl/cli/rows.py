@@ -156,4 +156,4 @@ def _read_lines(file: Path, columns: Columns, named: dict[str, str | None]) -> t
     except UnicodeDecodeError as error:
         raise ValueError(f"{str(file)!r} is not a text file in UTF-8 ({error.reason}). Convert it.") from error
     texts = [line for line in lines if line.strip()]
-    return texts, {} if separate is None else {"labels": read_labels(separate)}
+    return texts, {} if separate is None else {"labels": read_labels(separate, len(texts))}

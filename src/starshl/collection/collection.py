@@ -512,7 +512,8 @@ class Collection:
         metadata, references, previews : as in :meth:`Collection.add`
         """
         with self.reading() as (state, store):
-            return duplicates_of(state, store, X, codes, metadata, references, previews)
+            found = duplicates_of(state, store, X, codes, metadata, references, previews)
+        return [ids[0] if ids else None for ids in found]
 
     @property
     def ids(self) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -25,8 +26,8 @@ def duplicates_of(
     metadata: Sequence[Mapping[str, Any]] | None,
     references: Iterable[str | None] | None,
     previews: Iterable[bytes | None] | None,
-) -> list[int | None]:
-    """Return the lowest id of a stored item that is the same as each new one, None where there is none.
+) -> list[tuple[int, ...]]:
+    """Return the ids of the stored items that are the same as each new one, ascending.
 
     Labels do not count: somebody may have changed them. Pictures are the same if their reference and their preview are;
     other items, if their reference, their metadata and their kept vector are. If vectors are not kept, the code stands
@@ -52,31 +53,31 @@ def duplicates_of(
     return _looked_up(coded, _by_metadata(store, {key[1] for key in coded if key is not None}))
 
 
-def _looked_up(keys: Sequence[Any], stored: Mapping[Any, int]) -> list[int | None]:
-    return [None if key is None else stored.get(key) for key in keys]
+def _looked_up(keys: Sequence[Any], stored: Mapping[Any, list[int]]) -> list[tuple[int, ...]]:
+    return [() if key is None else tuple(stored.get(key, ())) for key in keys]
 
 
-def _by_reference(store: Store, wanted: set[str]) -> dict[Any, int]:
-    found: dict[Any, int] = {}
+def _by_reference(store: Store, wanted: set[str]) -> dict[Any, list[int]]:
+    found: defaultdict[Any, list[int]] = defaultdict(list)
     for row in _rows(store, "reference", wanted):
         preview = find_preview(store, row.id)
-        found.setdefault((row.reference, None if preview is None else preview.content), row.id)
+        found[(row.reference, None if preview is None else preview.content)].append(row.id)
     return found
 
 
-def _by_vector(file: VectorFile, store: Store, wanted: set[bytes]) -> dict[Any, int]:
+def _by_vector(file: VectorFile, store: Store, wanted: set[bytes]) -> dict[Any, list[int]]:
     records = file.find(wanted, store.meta("n_records"))
-    found: dict[Any, int] = {}
+    found: defaultdict[Any, list[int]] = defaultdict(list)
     for row in _rows(store, "vector_position", records):
         assert row.vector_position is not None
-        found.setdefault((row.reference, row.metadata, records[row.vector_position]), row.id)
+        found[(row.reference, row.metadata, records[row.vector_position])].append(row.id)
     return found
 
 
-def _by_metadata(store: Store, wanted: set[str]) -> dict[Any, int]:
-    found: dict[Any, int] = {}
+def _by_metadata(store: Store, wanted: set[str]) -> dict[Any, list[int]]:
+    found: defaultdict[Any, list[int]] = defaultdict(list)
     for row in _rows(store, "metadata", wanted):
-        found.setdefault((row.reference, row.metadata, row.vector_code), row.id)
+        found[(row.reference, row.metadata, row.vector_code)].append(row.id)
     return found
 
 

@@ -133,7 +133,13 @@ def test_labels_with_gaps_are_unlabeled_rows(tmp_path):
     table = read_table(path, labels="t")
     assert read_table(path, labels="k").y.tolist() == [1, -1, 0, -1]
     np.testing.assert_equal(table.y, [1.0, np.nan, 0.0, 1.0])
-    assert table.metadata[1] == {"k": None, "t": None}
+    assert table.metadata[1] == {"k": None}
+
+
+def test_labels_are_metadata_only_where_they_are_not_used(tmp_path):
+    path = written(tmp_path / "t.parquet", v=lists(), k=[1, 2, 0, 1])
+    assert read_table(path, labels="k").metadata == [{}] * 4
+    assert read_table(path, labels="k", ignore_labels=True).metadata[1] == {"k": 2}
 
 
 def test_a_column_of_labels_is_no_part_of_the_vectors(tmp_path):

@@ -63,6 +63,12 @@ Replace = Annotated[bool, typer.Option("--replace", help="Replace items whose id
 AllowDuplicates = Annotated[
     bool, typer.Option("--allow-duplicates", help="Store items that are there already once more.")
 ]
+UpdateLabels = Annotated[
+    bool, typer.Option("--update-labels", help="Give items that are there already the label that they come with.")
+]
+KeepLabels = Annotated[
+    bool, typer.Option("--keep-labels", help="Leave items that are there already the label that they have.")
+]
 
 
 def add(
@@ -79,6 +85,8 @@ def add(
     decimal: Decimal = None,
     replace: Replace = False,
     allow_duplicates: AllowDuplicates = False,
+    update_labels: UpdateLabels = False,
+    keep_labels: KeepLabels = False,
     jobs: Jobs = None,
     progress: Progress = None,
     as_json: AsJson = False,
@@ -86,18 +94,26 @@ def add(
     """Add vectors, texts or pictures, all of them or none.
 
     Items without ids that are there already are not stored again: pictures with the same path in their folder and the
-    same preview, other items with the same columns. Columns that the codes come from become metadata if the first item
-    has them there. Pictures that cannot be read are skipped and listed at the end.
+    same preview, other items with the same columns. If some of them come with another label than they have, nothing is
+    stored until --update-labels or --keep-labels says which one is right; a row without a label changes none. Without
+    --ids, the first row gets the id after the highest one, the second row the next, and so on; rows that are there
+    already leave gaps. Columns that the codes come from become metadata if the first item has them there. Pictures that
+    cannot be read get no id, and are listed at the end.
     """
     if replace and ids is None:
         raise ValueError("--replace needs --ids: without ids, no item can be replaced.")
     columns = row_columns(
         labels, no_labels, vectors=vectors, ids=ids, references=references, drop=drop, decimal=decimal
     )
+    same: dict[str, bool] = {
+        "allow_duplicates": allow_duplicates,
+        "update_labels": update_labels,
+        "keep_labels": keep_labels,
+    }
     with open_collection(folder) as collection:
         if holds_pictures(collection, inputs):
             _check_no_columns(columns, text)
-            summary = _add_pictures(collection, inputs, no_labels, labels_from, jobs, progress, allow_duplicates)
+            summary = _add_pictures(collection, inputs, no_labels, labels_from, jobs, progress, same)
             _print_summary(summary, as_json, labels_from)
             return
         if labels_from is not None:
@@ -105,12 +121,12 @@ def add(
         if len(inputs) > 1:
             raise ValueError(f"There are {len(inputs)} files. Only pictures can be several; add one file at a time.")
         if holds_texts(collection, inputs[0], vectors):
-            summary = _add_texts(collection, inputs[0], text, columns, progress, replace, allow_duplicates)
+            summary = _add_texts(collection, inputs[0], text, columns, progress, replace, same)
             _print_summary(summary, as_json)
             return
         if text is not None:
             raise ValueError("--text is for tables of texts and for collections of texts. Leave it out.")
-        _add_vectors(collection, inputs[0], columns, progress, replace, allow_duplicates, as_json)
+        _add_vectors(collection, inputs[0], columns, progress, replace, same, as_json)
 
 
 def _add_vectors(
@@ -119,7 +135,7 @@ def _add_vectors(
     columns: Columns,
     progress: bool | None,
     replace: bool,
-    allow_duplicates: bool,
+    same: dict[str, bool],
     as_json: bool,
 ) -> None:
     from ...collection.importing.building import add_items
@@ -135,17 +151,18 @@ def _add_vectors(
     codes = encode_items(collection.hasher, table, progress)
     about = {"labels": table.y, **about_items(table)}
     with busy("storing", progress):
-        added = add_items(collection, table.X, codes=codes, replace=replace, allow_duplicates=allow_duplicates, **about)
+        added = add_items(collection, table.X, codes=codes, replace=replace, **same, **about)
     answer = {
         "stored": added.n_stored,
         "items": added.n_items,
         "vectors": feature_columns(table),
         "labels": table.label_column,
         "present": added.n_present,
+        "relabeled": added.n_relabeled,
         "look_present": added.look_present,
     }
     text = f"{counted(added.n_stored, 'item')} stored, {added.n_items:,} in total{origin(table)}"
-    lines = [text, *_present_lines(added.n_present)]
+    lines = [text, *_present_lines(added)]
     if added.look_present:
         lines.append(
             "All of them look like items that were there already: reference, metadata and code are the same. If this "
@@ -161,7 +178,7 @@ def _add_texts(
     columns: Columns,
     progress: bool | None,
     replace: bool,
-    allow_duplicates: bool,
+    same: dict[str, bool],
 ) -> AdditionSummary:
     from ...collection.importing.texts import add_texts, text_field
 
@@ -171,7 +188,7 @@ def _add_texts(
     if not replace:
         _check_ids_are_new(collection, about.get("ids"))
     with busy("storing", progress):
-        return add_texts(collection, texts, replace=replace, allow_duplicates=allow_duplicates, **about)
+        return add_texts(collection, texts, replace=replace, **same, **about)
 
 
 def _add_pictures(
@@ -181,7 +198,7 @@ def _add_pictures(
     labels_from: str | None,
     jobs: int | None,
     progress: bool | None,
-    allow_duplicates: bool,
+    same: dict[str, bool],
 ) -> AdditionSummary:
     from ...collection.importing.pictures import add_pictures
 
@@ -190,9 +207,9 @@ def _add_pictures(
         inputs,
         labels=not no_labels,
         labels_from=level_of_labels(labels_from),
-        allow_duplicates=allow_duplicates,
         n_jobs=jobs,
         progress=progress_shown(progress),
+        **same,
     )
 
 
@@ -202,6 +219,7 @@ def _print_summary(summary: AdditionSummary, as_json: bool, labels_from: str | N
         "items": summary.n_items,
         "labeled": summary.n_labeled,
         "present": summary.n_present,
+        "relabeled": summary.n_relabeled,
         "skipped": [asdict(each) for each in summary.skipped],
         "other_files": summary.n_other_files,
         "folders": summary.folders,
@@ -210,20 +228,24 @@ def _print_summary(summary: AdditionSummary, as_json: bool, labels_from: str | N
     labeled = f", {labeled}" if summary.n_stored else ""
     stored = counted(summary.n_stored, summary.kind[:-1])
     text = f"{stored} stored{labeled}; {summary.n_items:,} items in total"
-    lines = [text, *folder_lines(summary, labels_from), *_present_lines(summary.n_present)]
+    lines = [text, *folder_lines(summary, labels_from), *_present_lines(summary)]
     lines += left_out_lines(summary.n_other_files, summary.skipped)
     print_answer(answer, "\n".join(lines), as_json)
 
 
-def _present_lines(n_present: int) -> list[str]:
-    """Say how many items were not stored because they were there already; nothing if there are none."""
+def _present_lines(summary: AdditionSummary) -> list[str]:
+    """Say how many items were there already, and how many of them have a new label; nothing if there are none."""
+    n_present, n_relabeled = summary.n_present, summary.n_relabeled
     if not n_present:
         return []
     was, it = ("was", "it") if n_present == 1 else ("were", "them")
-    return [
+    lines = [
         f"{counted(n_present, 'item')} {was} there already and not stored again; --allow-duplicates stores {it} once "
         "more."
     ]
+    if n_relabeled:
+        lines.append(f"{n_relabeled:,} of them {'has' if n_relabeled == 1 else 'have'} a new label.")
+    return lines
 
 
 def _check_no_columns(columns: Columns, text: str | None) -> None:

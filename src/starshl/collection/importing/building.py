@@ -21,12 +21,16 @@ from ...codes.binary import BinaryCodes
 from ...data.features.embedder import Embedder
 from ...evaluation.benchmark import hold_out
 from ...evaluation.hasher_choice import choose_hasher
+from ...exceptions import InputError
 from ...hashers.base import BaseHasher
 from ...hashers.baselines.lsh import LSHash
 from ...hashers.fitting import codes_of_vectors, name_features
+from ...index.base import next_ids
 from ..collection import Collection, atomic_collection
+from ..duplicates import duplicates_of
 from ..labels import item_labels
 from ..vectors import VectorDtype
+from .other_labels import OtherLabels
 
 _FEWEST = 20  # items to learn from
 _SHOWN = 5  # classes named in a sentence
@@ -78,9 +82,9 @@ class ImportSummary:
 class AdditionSummary:
     """What was added to a collection, how many items it has now, and what was left out.
 
-    ``n_present`` items were there already, and were not stored again. ``look_present`` says that all stored items look
-    like some that were there, where it cannot be known for sure. ``n_folder_levels`` and ``folders`` are as in
-    :class:`ImportSummary`.
+    ``n_present`` items were there already, and were not stored again; ``n_relabeled`` of them got a new label.
+    ``look_present`` says that all stored items look like some that were there, where it cannot be known for sure.
+    ``n_folder_levels`` and ``folders`` are as in :class:`ImportSummary`.
     """
 
     collection: str
@@ -91,6 +95,7 @@ class AdditionSummary:
     skipped: tuple[Skipped, ...] = ()
     n_other_files: int = 0
     n_present: int = 0
+    n_relabeled: int = 0
     look_present: bool = False
     n_folder_levels: int = 0
     folders: str = ""
@@ -211,24 +216,43 @@ def add_items(
     previews: Sequence[bytes | None] | None = None,
     replace: bool = False,
     allow_duplicates: bool = False,
+    update_labels: bool = False,
+    keep_labels: bool = False,
     trust_match: bool = False,
 ) -> AdditionSummary:
     """Store items; without ids, only those of which the collection has no duplicate, unless these are allowed.
 
+    Row i then gets the id ``first + i``, where ``first`` is one more than the highest id; rows that are there already
+    leave gaps. If one of these arrives with another label than it has, nothing is stored, unless ``update_labels`` says
+    to take the new label or ``keep_labels`` to keep the old one.
+
     ``codes`` are those of the vectors by the hasher of the collection, if they are known. ``replace`` replaces items
     whose ids exist. If neither vectors nor previews are kept, items that look the same may differ, and are stored, too,
-    unless the caller says with ``trust_match`` that they do not.
+    unless the caller says with ``trust_match`` or with what becomes of labels that they do not.
     """
+    _check_fitting(ids, allow_duplicates, update_labels, keep_labels)
     n_items = n_rows(X)
     known = item_labels(labels, n_items)
     columns: dict[str, Any] = {"metadata": metadata, "references": references, "previews": previews}
-    chosen, look_present = np.arange(n_items), False
+    chosen, look_present, others = np.arange(n_items), False, None
     if ids is None and not allow_duplicates:
-        found = np.array([item is not None for item in collection.find_duplicates(X, codes=codes, **columns)], np.bool_)
+        with collection.reading() as (state, store):
+            same = duplicates_of(state, store, X, codes, **columns)
+            last_id = state.index.last_id
+        found = np.array([bool(each) for each in same], np.bool_)
+        if not keep_labels:
+            others = OtherLabels(collection, known, same)
+            if update_labels:
+                others.check()
+            else:
+                others.refuse()
+        trust_match |= update_labels or keep_labels
         if trust_match or collection.vector_dtype is not None or previews is not None:
             chosen = np.flatnonzero(~found)
         else:
             look_present = bool(found.all())
+        ids = next_ids(n_items, last_id)[chosen]
+        replace = False
     given: dict[str, Any] = {
         name: None if column is None else [column[row] for row in chosen] for name, column in columns.items()
     }
@@ -239,6 +263,9 @@ def add_items(
         rows = None if codes is not None and collection.vector_dtype is None else rows
         put = collection.upsert if replace and ids is not None else collection.add
         put(rows, **given)
+    if others is not None:
+        # Last, because additions may be refused. Whoever is stopped before it finishes the work with the same call.
+        others.store()
     return AdditionSummary(
         collection=os.fspath(collection.folder),
         kind=collection.kind,
@@ -246,8 +273,22 @@ def add_items(
         n_items=len(collection),
         n_labeled=int(known.labeled[chosen].sum()),
         n_present=n_items - len(chosen),
+        n_relabeled=0 if others is None else len(others),
         look_present=look_present,
     )
+
+
+def _check_fitting(ids: ArrayLike | None, allow_duplicates: bool, update_labels: bool, keep_labels: bool) -> None:
+    """Refuse to say what becomes of labels twice, or where items are not compared."""
+    if update_labels and keep_labels:
+        raise InputError("{update_labels} and {keep_labels} contradict each other", advice="Leave one of them out.")
+    if (update_labels or keep_labels) and (ids is not None or allow_duplicates):
+        other = "{allow_duplicates}" if ids is None else "{ids}"
+        raise InputError(
+            "{parameter} is about items that are there already, and with " + other + " items are not compared",
+            advice="Leave one of them out.",
+            parameter="update_labels" if update_labels else "keep_labels",
+        )
 
 
 def _rows(X: Any, chosen: np.ndarray) -> Any:

@@ -145,12 +145,17 @@ def add_pictures(
     labels: bool = True,
     labels_from: LabelsFrom = "inner",
     allow_duplicates: bool = False,
+    update_labels: bool = False,
+    keep_labels: bool = False,
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> AdditionSummary:
     """Add pictures to a collection of pictures, all that can be read or none.
 
-    Pictures that are there already, with the same path in their folder and the same preview, are not stored again.
+    Pictures that are there already, with the same path in their folder and the same preview, are not stored again. If
+    one of them has another label than its folder says, nothing is stored, unless you say what to do. Ids continue from
+    the highest one, one per picture that could be read, in the order of the paths; pictures that are there already
+    leave gaps.
 
     Parameters
     ----------
@@ -162,6 +167,10 @@ def add_pictures(
     labels_from : as in :func:`import_pictures`
     allow_duplicates : bool, default=False
         Store pictures that are there already once more.
+    update_labels : bool, default=False
+        Give pictures that are there already the label of their folder.
+    keep_labels : bool, default=False
+        Leave pictures that are there already the label that they have.
     n_jobs, progress : as in :func:`import_pictures`
     """
     embedder = embedder_for(collection, "pictures")
@@ -177,6 +186,8 @@ def add_pictures(
         references=[file.reference for file in kept],
         previews=previews,
         allow_duplicates=allow_duplicates,
+        update_labels=update_labels,
+        keep_labels=keep_labels,
     )
     return replace(
         added,

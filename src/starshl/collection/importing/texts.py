@@ -90,10 +90,14 @@ def add_texts(
     references: Sequence[str | None] | None = None,
     replace: bool = False,
     allow_duplicates: bool = False,
+    update_labels: bool = False,
+    keep_labels: bool = False,
 ) -> AdditionSummary:
     """Add texts to a collection of texts, all of them or none.
 
-    Texts without ids that are there already, with the same metadata and reference, are not stored again.
+    Texts without ids that are there already, with the same metadata and reference, are not stored again. If one of them
+    arrives with another label than it has, nothing is stored, unless you say what to do. Row i gets the id
+    ``first + i``, where ``first`` is one more than the highest id; rows that are there already leave gaps.
 
     Parameters
     ----------
@@ -106,6 +110,10 @@ def add_texts(
         Replace items whose ids exist.
     allow_duplicates : bool, default=False
         Store texts that are there already once more.
+    update_labels : bool, default=False
+        Give texts that are there already the label that they arrive with.
+    keep_labels : bool, default=False
+        Leave texts that are there already the label that they have.
     """
     embedder = embedder_for(collection, "texts")
     if not len(texts):
@@ -122,6 +130,8 @@ def add_texts(
         references=references,
         replace=replace,
         allow_duplicates=allow_duplicates,
+        update_labels=update_labels,
+        keep_labels=keep_labels,
         trust_match=name is not None,
     )
 

@@ -185,6 +185,8 @@ def resolve_columns(source: Source, columns: Columns) -> ResolvedColumns:
         problems = [f"uses the column {name!r} as a feature, so it cannot have another use" for name in both]
         raise TableError(source.path, problems, "Name another column.")
     held = {*features, columns.ids, columns.references, *columns.drop}
+    # Stored once, as labels: a copy would stay behind when an item gets another label.
+    held |= set() if columns.ignore_labels else {labels}
     metadata = tuple(name for name in source.kinds if name not in held) if columns.others == "metadata" else ()
     return ResolvedColumns(
         features,

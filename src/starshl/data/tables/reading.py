@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from ..._common.warn import warn_caller
+from ..._common.words import counted
 from .cells import as_ids, as_labels, as_metadata, as_references, labels_from_text, typed_cells
 from .columns import Cells, Columns, ResolvedColumns, Source, TableRows, resolve_columns
 from .errors import ColumnWarning, TableError
@@ -98,12 +99,20 @@ def read_vectors(path: str | os.PathLike[str], columns: Columns | None = None) -
     return _read(source, resolve_columns(source, columns), columns, ())[0]
 
 
-def read_labels(path: str | os.PathLike[str]) -> np.ndarray:
+def read_labels(path: str | os.PathLike[str], n_rows: int | None = None) -> np.ndarray:
     """Read labels from a separate file: a .npy vector, ``y`` of an .npz, or the column of a table.
 
-    A table has one column, or one called ``label`` or ``y``.
+    A table has one column, or one called ``label`` or ``y``. If ``n_rows`` is given, there must be as many labels.
     """
     path = check_readable(path)
+    labels = _read_labels(path)
+    if n_rows is not None and len(labels) != n_rows:
+        problem = f"holds {counted(len(labels), 'label')}, and there are {counted(n_rows, 'row')} to label"
+        raise TableError(path, [problem], "Give one label per row, and an empty one or -1 where there is none.")
+    return labels
+
+
+def _read_labels(path: Path) -> np.ndarray:
     source = _SOURCES[path.suffix.lower()](path)
     if isinstance(source, MatrixSource):
         X, _ = source.read((), (), allow_missing=True)
@@ -155,7 +164,8 @@ def with_wanted_labels(table: Table, columns: Columns) -> Table:
         return replace(table, y=None, label_column=None)
     if columns.label_file is None:
         return table
-    return replace(table, y=read_labels(columns.label_file), label_column=str(columns.label_file))
+    labels = read_labels(columns.label_file, table.X.shape[0])
+    return replace(table, y=labels, label_column=str(columns.label_file))
 
 
 def check_readable(path: str | os.PathLike[str]) -> Path:
