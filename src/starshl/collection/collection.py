@@ -476,7 +476,10 @@ class Collection:
     def find(
         self, where: Mapping[str, Any] | None = None, *, among: ArrayLike | None = None, labels: LabelsLike = None
     ) -> np.ndarray:
-        """Return the ids of the items that pass filters, ascending; the filters are those of :meth:`search`."""
+        """Return the ids of the items that pass filters, ascending; the filters are those of :meth:`search`.
+
+        Without filters, or with an empty one, these are the ids of all items.
+        """
         return self.passing(Filters.of(where, among, labels))
 
     def passing(self, filters: Filters) -> np.ndarray:
@@ -670,10 +673,14 @@ class Collection:
         return self._session.verify()
 
     def export(self, path: str | os.PathLike[str]) -> int:
-        """Write all items to a file ending in .parquet or .jsonl; return how many there are."""
+        """Write all items to a file ending in .parquet or .jsonl; return how many there are.
+
+        In Parquet, the label and each declared field (:meth:`declare_fields`) are columns of their own types; other
+        metadata are a JSON text in the column ``metadata``.
+        """
         with self.reading() as (state, store):
-            rows, hasher = list(store.all_rows()), state.hasher
-        write_rows(path, rows, hasher)
+            rows, hasher, fields = list(store.all_rows()), state.hasher, store.fields()
+        write_rows(path, rows, hasher, fields)
         return len(rows)
 
 

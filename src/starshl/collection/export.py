@@ -1,7 +1,8 @@
 """Export of a collection to files that other programs read: Parquet and JSON lines.
 
 Codes are written as packed bytes: bit j of a code is bit ``j % 8``, counted from the least significant, of byte
-``j // 8``; unused bits of the last byte are zero. In Parquet, labels and metadata are JSON texts.
+``j // 8``; unused bits of the last byte are zero. In Parquet, the label and each declared field are columns of their
+own types, and other metadata are a JSON text. A declared field with the name of another column is ``metadata.NAME``.
 """
 
 from __future__ import annotations
@@ -16,19 +17,20 @@ import numpy as np
 from .._common.files import replacing_file
 from ..codes.binary import n_bytes
 from ..hashers.base import BaseHasher
+from .fields import Fields, Value, values_of
 from .items import Row, label_of, metadata_of
 
 
-def write_rows(path: str | os.PathLike[str], rows: Sequence[Row], hasher: BaseHasher) -> None:
+def write_rows(path: str | os.PathLike[str], rows: Sequence[Row], hasher: BaseHasher, fields: Fields) -> None:
     """Write rows to a file in the format that its ending names; the file is complete or absent."""
     writers = {".parquet": _write_parquet, ".jsonl": _write_json_lines}
     ending = Path(path).suffix
     if ending not in writers:
         raise ValueError(f"The file name ends in {ending!r}; use {' or '.join(writers)}.")
-    writers[ending](path, rows, hasher)
+    writers[ending](path, rows, hasher, fields)
 
 
-def _write_json_lines(path: str | os.PathLike[str], rows: Sequence[Row], hasher: BaseHasher) -> None:
+def _write_json_lines(path: str | os.PathLike[str], rows: Sequence[Row], hasher: BaseHasher, fields: Fields) -> None:
     with replacing_file(path) as file:
         for row in rows:
             entry = {
@@ -45,17 +47,24 @@ def _write_json_lines(path: str | os.PathLike[str], rows: Sequence[Row], hasher:
             file.write(json.dumps(entry).encode() + b"\n")
 
 
-def _write_parquet(path: str | os.PathLike[str], rows: Sequence[Row], hasher: BaseHasher) -> None:
+def _write_parquet(path: str | os.PathLike[str], rows: Sequence[Row], hasher: BaseHasher, fields: Fields) -> None:
     # Imported here because JSON lines must work without the library behind it.
     from ..index.adapters.parquet_table import write_parquet
 
     content = b"".join(row.code for row in rows)
     packed = np.frombuffer(content, np.uint8).reshape(len(rows), n_bytes(hasher.n_bits_))
-    columns: dict[str, Sequence[str | None]] = {
+    others = [{name: value for name, value in metadata_of(row).items() if name not in fields} for row in rows]
+    labels = [label_of(row) for row in rows]
+    columns: dict[str, Sequence[Value | None]] = {
         "code_from": [row.code_from for row in rows],
         "model_digest": [row.model_digest for row in rows],
-        "label": [row.label for row in rows],
+        "label": labels,
         "reference": [row.reference for row in rows],
-        "metadata": [row.metadata for row in rows],
+        "metadata": [json.dumps(entry) for entry in others],
     }
-    write_parquet(path, hasher.as_codes(packed), [row.id for row in rows], columns)
+    types = dict.fromkeys(columns, "str")
+    types["label"] = next((type(label).__name__ for label in labels if label is not None), "str")
+    for name, values in values_of(rows, fields).items():
+        column = f"metadata.{name}" if name in ("id", "code", *columns) else name
+        columns[column], types[column] = values, fields[name]
+    write_parquet(path, hasher.as_codes(packed), [row.id for row in rows], columns, types)

@@ -105,7 +105,7 @@ def add(
     columns = row_columns(
         labels, no_labels, vectors=vectors, ids=ids, references=references, drop=drop, decimal=decimal
     )
-    same: dict[str, bool] = {
+    same: dict[str, Any] = {
         "allow_duplicates": allow_duplicates,
         "update_labels": update_labels,
         "keep_labels": keep_labels,
@@ -135,7 +135,7 @@ def _add_vectors(
     columns: Columns,
     progress: bool | None,
     replace: bool,
-    same: dict[str, bool],
+    same: dict[str, Any],
     as_json: bool,
 ) -> None:
     from ...collection.importing.building import add_items
@@ -178,7 +178,7 @@ def _add_texts(
     columns: Columns,
     progress: bool | None,
     replace: bool,
-    same: dict[str, bool],
+    same: dict[str, Any],
 ) -> AdditionSummary:
     from ...collection.importing.texts import add_texts, text_field
 
@@ -198,7 +198,7 @@ def _add_pictures(
     labels_from: str | None,
     jobs: int | None,
     progress: bool | None,
-    same: dict[str, bool],
+    same: dict[str, Any],
 ) -> AdditionSummary:
     from ...collection.importing.pictures import add_pictures
 

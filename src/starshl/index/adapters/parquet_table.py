@@ -8,7 +8,8 @@ the codes are of. Other programs know the Hamming distance only, so hybrid codes
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from ..base import check_ids
 
 pyarrow = require("pyarrow", extra="parquet")
 parquet = require("pyarrow.parquet", extra="parquet")
+#: Types of further columns, by the names that Python has for them.
+_TYPES = {"int": pyarrow.int64(), "float": pyarrow.float64(), "str": pyarrow.string(), "bool": pyarrow.bool_()}
 #: The k nearest items in DuckDB; parameters: the query's ``packed`` bytes, the file name, k.
 DUCKDB_NEAREST = """
 SELECT id, bit_count(xor(code::BIT, $query::BLOB::BIT)) AS distance
@@ -33,12 +36,17 @@ def write_parquet(
     path: str | os.PathLike[str],
     codes: BinaryCodes,
     ids: ArrayLike | None = None,
-    columns: dict[str, Sequence[Any]] | None = None,
+    columns: Mapping[str, Sequence[Any]] | None = None,
+    types: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """Write the columns ``id``, ``code`` and any others; the file is complete or absent."""
+    """Write the columns ``id``, ``code`` and any others; the file is complete or absent.
+
+    ``types`` of other columns are "int", "float", "str" or "bool"; without one, the values decide.
+    """
     ids = np.arange(len(codes)) if ids is None else check_ids(ids, len(codes))
     packed = pyarrow.array([code.tobytes() for code in codes.packed], pyarrow.binary(codes.packed.shape[1]))
-    table = pyarrow.table({"id": pyarrow.array(ids, pyarrow.int64()), "code": packed, **(columns or {})})
+    others = {name: pyarrow.array(values, _TYPES.get(types.get(name, ""))) for name, values in (columns or {}).items()}
+    table = pyarrow.table({"id": pyarrow.array(ids, pyarrow.int64()), "code": packed, **others})
     description = {"n_bits": str(codes.n_bits), "bit_order": BIT_ORDER, "metric": codes.metric}
     if codes.space_id is not None:
         description["space_id"] = codes.space_id
