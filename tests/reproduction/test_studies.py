@@ -1,5 +1,7 @@
 """The sections beside retrieval, on figures made by hand."""
 
+import pytest
+
 from starshl.evaluation.reports.document import Chart, Table, Text, table_of_means
 from starshl.reproduction.studies import labels_section, unsupervised_section
 from starshl.reproduction.transduction import transductive_section
@@ -65,6 +67,16 @@ def test_a_mean_of_fewer_runs_is_marked_and_bold_counts_shared_runs_only():
     table = table_of_means("t", ("method", "P@10"), cells)
     assert table.rows == (("LSH", "0.700 ± 0.283"), ("KSH", "0.600 (1 run)"))
     assert table.strong == {(1, 1)}
+
+
+@pytest.mark.parametrize("notes", [None, {"LSH": "none"}])
+def test_columns_that_do_not_fit_the_means_are_refused(notes):
+    cells = {"LSH": [{0: 0.5}, {0: 0.6}], "KSH": [{0: 0.6}, {0: 0.7}]}
+    names = ("method",) if notes is None else ("method", "labels")
+    for columns in (("16 bits", "32 bits"), (*names, "16 bits"), (*names, "8 bits", "16 bits", "32 bits")):
+        with pytest.raises(ValueError, match="2 means of 'LSH'"):
+            table_of_means("t", columns, cells, notes=notes)
+    assert len(table_of_means("t", (*names, "16 bits", "32 bits"), cells, notes=notes).rows) == 2
 
 
 def test_means_that_are_printed_alike_are_bold_alike():

@@ -258,6 +258,13 @@ def table_of_means(
     """
     first = 1 if notes is None else 2
     n_columns = len(columns) - first
+    for name, means in cells.items():
+        if len(means) != n_columns:
+            before = "the names" if notes is None else "the names, one of the notes"
+            raise ValueError(
+                f"There are {counted(len(columns), 'column')} and {counted(len(means), 'mean')} of {name!r}; it must "
+                f"be a heading of {before}, and one for each mean. Give {len(means) + first} columns."
+            )
     summaries = {name: [summarize(runs.values()) for runs in row] for name, row in cells.items()}
     by_column = [[row[place] for row in summaries.values()] for place in range(n_columns)]
     most = [n_runs or max((found.n for found in column if found is not None), default=0) for column in by_column]
