@@ -307,3 +307,22 @@ def test_a_folder_is_no_table(tmp_path):
 def test_no_message_of_the_reader_names_an_option():
     for path in Path(starshl.data.tables.__file__).parent.glob("*.py"):
         assert not re.search(r"--[a-z]", path.read_text(encoding="utf-8")), path
+
+
+LONG = "x" * 200_000
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (f"name,label\nb,1\n{LONG},2\n", 3),
+        (f"{LONG},label\nb,1\n", 1),
+        (f"name,label\n{LONG},2\n", 2),
+        ('name,label\nb,1\n"c,2\n' + "d,3\n" * 50_000, 3),
+    ],
+    ids=["a row", "the header", "the first row", "an open quotation mark"],
+)
+def test_a_cell_that_is_too_long_is_named_by_file_and_line(tmp_path, text, line):
+    (tmp_path / "long.csv").write_text(text)
+    with pytest.raises(TableError, match=rf"long\.csv' has a cell of more than 131,072 .* in line {line}\. .*\.jsonl"):
+        read_table(tmp_path / "long.csv", Columns(features=("name",), text="name", raw=True, labels="label"))

@@ -6,7 +6,6 @@ import csv
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TextIO, TypeAlias
@@ -54,8 +53,15 @@ class TextSource:
         self.path = path
         self.decimal = decimal
         first, second = self._first_lines()
-        self._separator = "\t" if path.suffix.lower() == ".tsv" else _separator_of(first, decimal)
-        cells, below = (_split(line, self._separator) for line in (first, second))
+        try:
+            self._separator = "\t" if path.suffix.lower() == ".tsv" else _separator_of(first, decimal)
+            cells = _split(first, self._separator)
+        except csv.Error as error:
+            raise _unreadable(path, 1, error) from error
+        try:
+            below = _split(second, self._separator)
+        except csv.Error as error:
+            raise _unreadable(path, 2, error) from error
         self.has_names = _is_header(*([number_text(cell, decimal) or cell for cell in line] for line in (cells, below)))
         self._names = cells if self.has_names else [str(position) for position in range(len(cells))]
         twice = sorted({name for name in self._names if self._names.count(name) > 1})
@@ -135,23 +141,30 @@ class TextSource:
         return values
 
     def _read_text(self, names: Sequence[str]) -> dict[str, list[str]]:
-        with self._damage_reported(), self._open() as file:
-            rows = list(csv.reader(file, delimiter=self._separator))[int(self.has_names) :]
-        if len(self._names) > 1:
-            rows = [row for row in rows if row]
-        wrong = [(line, row) for line, row in enumerate(rows, int(self.has_names) + 1) if len(row) > len(self._names)]
-        if wrong:
-            raise TableError(self.path, [_wrong_length(*wrong[0], len(self._names))], "Repair that line.")
+        rows = []
+        for line, row in self._lines():
+            if len(row) > len(self._names):
+                raise TableError(self.path, [_wrong_length(line, row, len(self._names))], "Repair that line.")
+            if row or len(self._names) == 1:
+                rows.append(row)
         # In a file of one column an empty line is a row with an empty cell.
         places = {name: self._names.index(name) for name in names}
         return {name: [row[i].strip() if len(row) > i else "" for row in rows] for name, i in places.items()}
 
-    @contextmanager
-    def _damage_reported(self) -> Iterator[None]:
-        try:
-            yield
-        except (csv.Error, UnicodeDecodeError) as error:
-            raise TableError(self.path, [f"cannot be read as a table ({error})"], "Repair the file.") from error
+    def _lines(self, errors: str = "strict") -> Iterator[tuple[int, list[str]]]:
+        """Yield the rows below the header with the line in which each ends."""
+        last = 0
+        with self._open(errors) as file:
+            reader = csv.reader(file, delimiter=self._separator)
+            try:
+                for row in reader:
+                    last = reader.line_num
+                    if last > int(self.has_names):
+                        yield last, row
+            except csv.Error as error:
+                raise _unreadable(self.path, last + 1, error) from error
+            except UnicodeDecodeError as error:
+                raise TableError(self.path, [f"is not text in UTF-8 ({error.reason})"], "Save it as UTF-8.") from error
 
     def refusal(
         self, features: Sequence[str], *, allow_missing: bool, reason: str = "", for_model: bool = False
@@ -162,16 +175,26 @@ class TextSource:
         """
         problems = CellProblems(features, allow_missing=allow_missing, quoted=self.has_names, decimal=self.decimal)
         places = [self._names.index(name) for name in features]
-        with self._damage_reported(), self._open(errors="replace") as file:
-            reader = csv.reader(file, delimiter=self._separator)
-            for row in reader:
-                if reader.line_num <= int(self.has_names) or not row:
-                    continue
-                if len(row) != len(self._names):
-                    problems.add_line(_wrong_length(reader.line_num, row, len(self._names)))
-                    continue
-                problems.add_row(reader.line_num, [row[place] for place in places])
+        for line, row in self._lines(errors="replace"):
+            if not row:
+                continue
+            if len(row) != len(self._names):
+                problems.add_line(_wrong_length(line, row, len(self._names)))
+                continue
+            problems.add_row(line, [row[place] for place in places])
         return problems.error(self.path, reason, for_model=for_model)
+
+
+def _unreadable(path: Path, line: int, error: csv.Error) -> TableError:
+    most = csv.field_size_limit()
+    if "field limit" not in str(error):
+        return TableError(path, [f"cannot be read as a table from line {line} on ({error})"], "Repair that line.")
+    return TableError(
+        path,
+        [f"has a cell of more than {most:,} characters in the row that begins in line {line}"],
+        "A quotation mark that nobody closed makes such a cell: close it. Texts that are really as long can be read "
+        "from .jsonl or .parquet.",
+    )
 
 
 def _wrong_length(line: int, row: Sequence[str], n_columns: int) -> str:
