@@ -311,9 +311,10 @@ class AsyncCollection:
         columns: dict[str, list[Any]] = {"id": plain_ids(ids), "metadata": [dict(entry) for entry in metadata]}
         return await self._write("PATCH", "items", items_body(columns))
 
-    async def set_labels(self, ids: Sequence[int], labels: Sequence[Label | None]) -> Written:
-        """Set the labels of items; None removes a label."""
-        columns = {"id": plain_ids(ids), "label": plain_labels(labels)}
+    async def set_labels(self, ids: Sequence[int], labels: Sequence[Label | None] | None) -> Written:
+        """Set the labels of items; None removes a label, or those of all these items instead of a list."""
+        known = plain_ids(ids)
+        columns = {"id": known, "label": [None] * len(known) if labels is None else plain_labels(labels)}
         return await self._write("PUT", "labels", items_body(columns))
 
     async def remove(self, ids: Sequence[int]) -> Written:
@@ -323,7 +324,7 @@ class AsyncCollection:
     async def remove_matching(
         self, *, where: Mapping[str, Any] | None = None, labels: Sequence[Label] | None = None
     ) -> Written:
-        """Remove all items that pass a filter; a filter is required."""
+        """Remove all items that pass a filter; a filter is required, and an empty one is none."""
         return await self._write("POST", "items/remove", given({"where": where, "labels": labels}))
 
     async def get(self, ids: Sequence[int], *, vectors: bool = False) -> list[Item]:

@@ -307,9 +307,10 @@ class RemoteCollection:
         columns: dict[str, list[Any]] = {"id": plain_ids(ids), "metadata": [dict(entry) for entry in metadata]}
         return self._write("PATCH", "items", items_body(columns))
 
-    def set_labels(self, ids: Sequence[int], labels: Sequence[Label | None]) -> Written:
-        """Set the labels of items; None removes a label."""
-        columns = {"id": plain_ids(ids), "label": plain_labels(labels)}
+    def set_labels(self, ids: Sequence[int], labels: Sequence[Label | None] | None) -> Written:
+        """Set the labels of items; None removes a label, or those of all these items instead of a list."""
+        known = plain_ids(ids)
+        columns = {"id": known, "label": [None] * len(known) if labels is None else plain_labels(labels)}
         return self._write("PUT", "labels", items_body(columns))
 
     def remove(self, ids: Sequence[int]) -> Written:
@@ -319,7 +320,7 @@ class RemoteCollection:
     def remove_matching(
         self, *, where: Mapping[str, Any] | None = None, labels: Sequence[Label] | None = None
     ) -> Written:
-        """Remove all items that pass a filter; a filter is required."""
+        """Remove all items that pass a filter; a filter is required, and an empty one is none."""
         return self._write("POST", "items/remove", given({"where": where, "labels": labels}))
 
     def get(self, ids: Sequence[int], *, vectors: bool = False) -> list[Item]:
