@@ -65,7 +65,12 @@ def test_add_replace_and_remove_change_the_collection(built):
     assert (again.exit_code, "already in the collection" in again.stderr) == (2, True)
     assert run(built, "add", "items", "items.npz", "--ids", "key", "--replace").exit_code == 0
     assert json.loads(run(built, "add", "items", "queries.npy", "--json").stdout)["items"] == 52
-    assert run(built, "remove", "items", "100", "150", "--compact").stdout == "2 items removed, 50 left\n"
+    assert run(built, "remove", "items", "100", "150", "--compact").stdout == "2 items removed (100, 150), 50 left\n"
+
+
+def test_removed_ids_are_said(built):
+    answer = json.loads(run(built, "remove", "items", "103", "101", "--json").stdout)
+    assert answer == {"removed": 2, "ids": [103, 101], "items": 48}
 
 
 def test_search_names_its_columns_and_filters_by_one_field(built):

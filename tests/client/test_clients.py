@@ -98,12 +98,14 @@ def test_a_client_does_what_a_collection_does(things, rows):
     things.set_labels([20, 21], [1, None])
     one, two = things.get([20, 21], vectors=True)
     assert (one.label, two.label, two.metadata) == (1, None, {"y": 2})
+    assert things.set_labels([20, 19], None).n_items == 2
+    assert [item.label for item in things.get([19, 20])] == [None, None]
     assert one.vector == pytest.approx(rows[2], abs=0.03)
     page = things.list_items(after=18)
     assert ([item.id for item in page.items], page.next) == ([19, 20, 21], None)
     assert len(things.encode(rows[:3])) == 3
     assert [hit.id for hit in things.search(items=[21], k=2)[0].hits] == [1, 21]
-    things.remove([20, 21])
+    assert things.remove([20, 21]).ids == [20, 21]
     made = things.make_snapshot("first")
     assert things.snapshots() == [made]
     things.remove([0])
@@ -133,7 +135,7 @@ def test_filters_list_count_recommend_and_remove(things, rows):
     assert len(hits) == 3
     assert not {hit.id for hit in hits} & {0, 1, 2}
     removed = things.remove_matching(where={"n": {">=": 15}})
-    assert (removed.ids, removed.n_items, things.info().n_items) == ([], 5, 15)
+    assert (removed.ids, removed.n_items, things.info().n_items) == ([15, 16, 17, 18, 19], 5, 15)
 
 
 def test_files_go_to_and_fro(things, rows, tmp_path):

@@ -78,6 +78,19 @@ def test_a_filter_on_an_unknown_name_is_refused(folder, rows, where, message):
             collection.search_radius(rows[:1], 24, where=where)
 
 
+def test_an_empty_filter_lets_all_items_pass(folder, rows):
+    with Collection(folder) as collection:
+        assert collection.find({}).tolist() == collection.find().tolist() == list(range(60))
+        assert collection.find({}, among=[3, 99]).tolist() == [3]
+        assert collection.search(rows[:2], where={}) == collection.search(rows[:2])
+
+
+def test_removed_ids_are_returned(folder):
+    with Collection(folder) as collection:
+        assert collection.remove([7, 3]).tolist() == [7, 3]
+        assert collection.remove(collection.find({"price": {"<": 5}})).tolist() == [0, 1, 2, 4]
+
+
 def test_a_filter_on_a_known_name_may_find_nothing(folder, tmp_path, hasher, rows):
     with Collection(folder) as collection:
         assert [*map(len, collection.search(rows[:2], where={"label": 77}))] == [0, 0]
@@ -143,7 +156,7 @@ def test_text_that_looks_like_an_escaped_nul_is_no_nul(folder, rows):
 @pytest.mark.parametrize(
     ("where", "message"),
     [
-        ({}, "it must be a dictionary"),
+        ([], "it must be a dictionary"),
         ("label = 1", "it must be a dictionary"),
         ({"label": {"like": 1}}, "uses 'like'; comparisons are =, !="),
         ({"label": {}}, "is empty"),

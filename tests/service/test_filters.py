@@ -7,6 +7,7 @@ import pytest
 
 from starshl import Collection
 from starshl.collection import SearchOptions
+from starshl.service import writes
 
 THINGS = "/collections/things"
 pytestmark = pytest.mark.filterwarnings("ignore:The filter reads the metadata")
@@ -25,6 +26,7 @@ def test_items_that_pass_filters_are_listed_page_by_page(shared):
     ("body", "expected"),
     [
         ({}, 60),
+        ({"where": {}}, 60),
         ({"where": {"price": {"<": 7}}}, 7),
         ({"labels": ["a", "b"]}, 40),
         ({"where": {"price": {"<": 7}}, "labels": ["a"], "among": [0, 1, 3]}, 2),
@@ -37,14 +39,22 @@ def test_items_that_pass_filters_are_counted(shared, body, expected):
 def test_a_removal_by_filter_is_stored_once_however_often_it_is_sent(ask):
     body, key = {"where": {"price": {"<": 10}}, "labels": ["a"]}, {"Idempotency-Key": "cleanup"}
     first = ask("POST", f"{THINGS}/items/remove", json=body, headers=key).json()
-    assert first == {"ids": [], "n_items": 4, "repeated": False}
+    assert first == {"ids": [0, 3, 6, 9], "n_items": 4, "repeated": False}
     vector = [0.0] * 8
     ask("PUT", f"{THINGS}/items", json={"items": [{"id": 0, "vector": vector, "label": "a", "metadata": {"price": 1}}]})
     again = ask("POST", f"{THINGS}/items/remove", json=body, headers=key).json()
-    assert again == {"ids": [], "n_items": 4, "repeated": True}
+    assert again == {"ids": [0, 3, 6, 9], "n_items": 4, "repeated": True}
     assert ask("GET", f"{THINGS}/items/0").status_code == 200
     none = ask("POST", f"{THINGS}/items/remove", json={"where": {"price": {">": 1000}}})
     assert (none.status_code, none.json()["n_items"]) == (200, 0)
+
+
+def test_a_removal_of_very_many_items_only_counts_them(ask, monkeypatch):
+    monkeypatch.setattr(writes, "MOST_NAMED", 20)
+    body, key = {"labels": ["a", "b"]}, {"Idempotency-Key": "many"}
+    for repeated in (False, True):
+        removed = ask("POST", f"{THINGS}/items/remove", json=body, headers=key).json()
+        assert removed == {"ids": None, "n_items": 40, "repeated": repeated}
 
 
 @pytest.mark.parametrize("body", [{}, {"ids": [1], "labels": ["a"]}, {"labels": []}, {"where": {}}])

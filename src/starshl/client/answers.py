@@ -56,13 +56,15 @@ class ItemPage(JsonAnswer):
 
 @dataclass(frozen=True, slots=True)
 class Written(JsonAnswer):
-    """A change: the ids that it was about, and how many items it changed; a removal by filter has no ids.
+    """A change: the ids that it was about, and how many items it changed.
+
+    ``ids`` is None if a filter has removed more than 1,000 items.
 
     ``repeated`` if an earlier attempt with the same key had stored it. That is why writes return it, where a
     collection, whose writes cannot get lost on the way, returns ids, items or nothing.
     """
 
-    ids: list[int]
+    ids: list[int] | None
     n_items: int
     repeated: bool = False
 

@@ -313,8 +313,8 @@ class Collection:
             change.store.put(row._replace(metadata=text) for row, text in zip(rows, texts, strict=True))
             change.change_codes()
 
-    def remove(self, ids: ArrayLike) -> None:
-        """Remove items; if an id is unknown, nothing is removed."""
+    def remove(self, ids: ArrayLike) -> np.ndarray:
+        """Remove items and return their ids; if an id is unknown, nothing is removed."""
         ids = check_ids(ids)
         with self._session.writing() as change:
             missing = ids[~change.state.index.holds(ids)]
@@ -323,6 +323,7 @@ class Collection:
             change.store.delete(ids.tolist())
             delete_previews(change.store, ids.tolist())
             change.change_codes(gone=ids)
+        return ids
 
     def replace_hasher(
         self,

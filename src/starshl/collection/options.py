@@ -70,8 +70,8 @@ class Filters:
     Parameters
     ----------
     where : dict, default=None
-        A filter on metadata, such as ``{"shop": "a", "price": {"<": 10}}``. Fields that are not declared are slow,
-        and a warning says so.
+        A filter on metadata, such as ``{"shop": "a", "price": {"<": 10}}``; an empty one lets all pass. Fields that are
+        not declared are slow, and a warning says so.
     among : array of int, default=None
         Ids of the items that may be returned; unknown ids are ignored.
     labels : list of labels, default=None
@@ -88,7 +88,8 @@ class Filters:
     ) -> Self:
         """Read filters as users give them, or say what is wrong with them."""
         return cls(
-            None if where is None else parse_filter(where),
+            # Programs that build filters send an empty one where there is nothing to compare.
+            (None if where is None else parse_filter(where)) or None,
             None if among is None else check_ids(np.unique(np.asarray(among))),
             None if labels is None else tuple(label_filter(labels)),
         )
@@ -128,7 +129,7 @@ def parse_filter(where: Mapping[str, Any]) -> tuple[Condition, ...]:
     >>> parse_filter({"price": {"<": 10}})
     (Condition(field='price', word='<', value=10),)
     """
-    if not isinstance(where, Mapping) or not where:
+    if not isinstance(where, Mapping):
         raise ValueError(
             f"The filter is {where!r}; it must be a dictionary such as {{'label': 3}} or "
             "{'price': {'<': 10}, 'shop': {'in': ['a', 'b']}}."

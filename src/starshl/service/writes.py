@@ -22,6 +22,7 @@ from .encoding import EncodedRows
 from .errors import BusyError, KeyReusedError, NotWritableError
 from .observer import Observer
 
+MOST_NAMED = 1000  # removed items whose ids an answer, and a receipt, holds
 _LONGEST_QUEUE = 1024  # beyond it, a client is told to try later instead of waiting in vain
 Result = TypeVar("Result")
 
@@ -179,10 +180,11 @@ class Writer:
                 if before is not None:
                     return before
                 ids = selection.ids(collection)
-                with _idempotent(collection, key, ids):
+                receipt = selection.receipt(ids)
+                with _idempotent(collection, key, receipt):
                     store(collection, ids)
             self._observer.changed(self._name, kind, len(ids), time.perf_counter() - started)
-            return selection.written(int(ids[0]) if len(ids) else 0, len(ids), repeated=False)
+            return selection.written(receipt, repeated=False)
 
         return self.run_exclusively(run)
 
@@ -202,8 +204,11 @@ class Selection(Protocol):
     def ids(self, collection: Collection) -> np.ndarray:
         """Return their ids in the present state of a collection."""
 
-    def written(self, first: int, n_items: int, *, repeated: bool) -> Written:
-        """Return what to answer once they are stored; ``first`` is the first of their ids."""
+    def receipt(self, ids: np.ndarray) -> dict[str, Any]:
+        """Return what :meth:`written` has to know of them later, as JSON holds it."""
+
+    def written(self, receipt: Mapping[str, Any], *, repeated: bool) -> Written:
+        """Return what to answer once they are stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +220,10 @@ class GivenIds:
     def ids(self, collection: Collection) -> np.ndarray:
         return np.asarray(list(self.named), np.int64)
 
-    def written(self, first: int, n_items: int, *, repeated: bool) -> Written:
+    def receipt(self, ids: np.ndarray) -> dict[str, Any]:
+        return {}
+
+    def written(self, receipt: Mapping[str, Any], *, repeated: bool) -> Written:
         return Written(list(self.named), len(self.named), repeated)
 
 
@@ -232,29 +240,37 @@ class NewIds:
             raise ValueError("The largest id is in use, so there are no higher ones. Give ids that are free.")
         return np.arange(first, first + self.n_items, dtype=np.int64)
 
-    def written(self, first: int, n_items: int, *, repeated: bool) -> Written:
+    def receipt(self, ids: np.ndarray) -> dict[str, Any]:
+        return {"first": int(ids[0]) if len(ids) else 0}
+
+    def written(self, receipt: Mapping[str, Any], *, repeated: bool) -> Written:
+        first = receipt["first"]
         return Written(list(range(first, first + self.n_items)), self.n_items, repeated)
 
 
 @dataclass(frozen=True, slots=True)
 class MatchingItems:
-    """Items that pass filters when it is their turn; there may be many, so the answer counts them only."""
+    """Items that pass filters when it is their turn; if there are many, the answer only counts them."""
 
     filters: Filters
 
     def ids(self, collection: Collection) -> np.ndarray:
         return collection.passing(self.filters)
 
-    def written(self, first: int, n_items: int, *, repeated: bool) -> Written:
-        return Written([], n_items, repeated)
+    def receipt(self, ids: np.ndarray) -> dict[str, Any]:
+        return {"n": len(ids), "ids": ids.tolist() if len(ids) <= MOST_NAMED else None}
+
+    def written(self, receipt: Mapping[str, Any], *, repeated: bool) -> Written:
+        return Written(receipt["ids"], receipt["n"], repeated)
 
 
-def _idempotent(collection: Collection, key: WriteKey | None, ids: np.ndarray) -> AbstractContextManager[None]:
+def _idempotent(
+    collection: Collection, key: WriteKey | None, receipt: Mapping[str, Any]
+) -> AbstractContextManager[None]:
     """Store a receipt with the next change, if the write has a key."""
     if key is None:
         return nullcontext()
-    receipt = {"digest": key.digest, "first": int(ids[0]) if len(ids) else 0, "n": len(ids)}
-    return collection.idempotent(key.key, json.dumps(receipt))
+    return collection.idempotent(key.key, json.dumps({"digest": key.digest, **receipt}))
 
 
 def stored_before(collection: Collection, key: WriteKey | None, selection: Selection) -> Written | None:
@@ -268,4 +284,4 @@ def stored_before(collection: Collection, key: WriteKey | None, selection: Selec
             "This idempotency key was used for another request before. Use a new key for each write; use the same key "
             "only to send the same write again."
         )
-    return selection.written(receipt["first"], receipt.get("n", 0), repeated=True)
+    return selection.written(receipt, repeated=True)

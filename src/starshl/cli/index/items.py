@@ -66,6 +66,7 @@ Clear = Annotated[bool, typer.Option("--clear", help="Remove the labels.")]
 Compact = Annotated[bool, typer.Option("--compact", help="Shrink the file afterward.")]
 Output = Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="A .parquet or .jsonl file to write.")]
 _EXIT_DAMAGED = 1
+_SHOWN = 10  # ids in a sentence
 
 
 def build(
@@ -156,11 +157,13 @@ def label(folder: Folder, ids: ItemIds, new: NewLabel = None, clear: Clear = Fal
 def remove(folder: Folder, ids: ItemIds, compact: Compact = False, as_json: AsJson = False) -> None:
     """Remove items by id, all of them or none."""
     with open_collection(folder) as collection:
-        collection.remove(ids)
+        removed = collection.remove(ids).tolist()
         if compact:
             collection.compact()
-        answer = {"removed": len(ids), "items": len(collection)}
-    print_answer(answer, f"{counted(answer['removed'], 'item')} removed, {answer['items']:,} left", as_json)
+        answer = {"removed": len(removed), "ids": removed, "items": len(collection)}
+    shown = ", ".join(map(str, removed[:_SHOWN])) + (", ..." if len(removed) > _SHOWN else "")
+    text = f"{counted(len(removed), 'item')} removed ({shown}), {answer['items']:,} left"
+    print_answer(answer, text, as_json)
 
 
 def verify(folder: Folder, progress: Progress = None, as_json: AsJson = False) -> None:

@@ -50,8 +50,8 @@ def import_lines(job: RunningJob, searcher: Searcher, file: BinaryIO, key: str) 
                 f"not: {worded(error)} Send all lines again with the header Idempotency-Key: {key}; what is stored is "
                 "skipped."
             ) from error
-        n_done += len(written.ids)
-        n_repeated += len(written.ids) if written.repeated else 0
+        n_done += written.n_items
+        n_repeated += written.n_items if written.repeated else 0
     job.report("storing", n_done, n_lines)
     return {"stored": n_done - n_repeated, "repeated": n_repeated}
 

@@ -182,8 +182,8 @@ class RemoveRequest(Strict):
 
     @model_validator(mode="after")
     def check(self) -> Self:
-        if (self.ids is None) == (self.where is None and self.labels is None):
-            raise ValueError("give either ids or a filter, which is where or labels or both")
+        if (self.ids is None) == (not self.where and self.labels is None):
+            raise ValueError("give either ids or a filter, which is where or labels or both, and not empty")
         return self
 
     def to_filters(self) -> Filters:
