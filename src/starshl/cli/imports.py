@@ -97,7 +97,7 @@ def images(
     summary = import_pictures(
         folder,
         output,
-        labels_from=level_of_labels(labels_from),
+        labels_from="inner" if labels_from is None else level_of_labels(labels_from),
         n_bits=bits,
         network=network,
         n_jobs=jobs,

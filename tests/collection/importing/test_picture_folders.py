@@ -58,18 +58,39 @@ def test_the_innermost_folder_is_the_label_by_default_and_nothing_is_said_of_one
     assert import_pictures(tmp_path / "flat", tmp_path / "pets").folders == ""
 
 
-def test_splits_are_no_classes_wherever_they_stand_and_can_be_filtered_by(tmp_path):
-    names = ["train/cat/1.png", "TEST/cat/2.png", "dog/Validation/3.png", "dev/4.png", "dog/5.png"]
+def test_splits_are_no_classes_and_can_be_filtered_by(tmp_path):
+    names = ["train/cat/1.png", "TEST/cat/2.png", "dev/4.png", "dog/5.png"]
     draw(tmp_path / "pets", names)
     summary = import_pictures(tmp_path / "pets", tmp_path / "album", labels_from="outer")
     assert summary.classes == ["cat", "dog"]
-    assert "dev, test, train, validation are splits" in summary.folders
+    assert "dev, test, train are splits" in summary.folders
     assert "level" not in summary.folders
     found = items_by_path(tmp_path / "album")
-    assert [found[name].label for name in names] == ["cat", "cat", "dog", None, "dog"]
-    assert [found[name].metadata.get("split") for name in names] == ["train", "test", "validation", "dev", None]
+    assert [found[name].label for name in names] == ["cat", "cat", None, "dog"]
+    assert [found[name].metadata.get("split") for name in names] == ["train", "test", "dev", None]
     with Collection(tmp_path / "album", read_only=True) as made:
-        assert made.value_counts("split") == {"dev": 1, "test": 1, "train": 1, "validation": 1}
+        assert made.value_counts("split") == {"dev": 1, "test": 1, "train": 1}
+
+
+def test_splits_may_be_inside_of_classes_and_one_of_them_may_be_alone_there(tmp_path):
+    names = ["cat/train/1.png", "cat/Val/2.png", "dog/train/3.png"]
+    summary = import_pictures(draw(tmp_path / "pets", names), tmp_path / "album")
+    assert (summary.classes, summary.n_folder_levels) == (["cat", "dog"], 1)
+    found = items_by_path(tmp_path / "album")
+    assert [found[name].metadata["split"] for name in names] == ["train", "val", "train"]
+
+
+@pytest.mark.parametrize(
+    ("names", "classes"),
+    [
+        (["train/1.png", "bus/2.png", "car/3.png"], ["bus", "car", "train"]),
+        (["medicine/test/1.png", "vehicles/train/2.png", "vehicles/bus/3.png"], ["bus", "test", "train"]),
+    ],
+)
+def test_a_folder_with_the_name_of_a_split_is_a_class_where_no_other_split_is_beside_it(tmp_path, names, classes):
+    summary = import_pictures(draw(tmp_path / "things", names), tmp_path / "album")
+    assert summary.classes == classes
+    assert "split" not in summary.folders
 
 
 def test_folders_of_one_name_in_several_places_are_one_class_and_that_is_said(tmp_path):
@@ -84,12 +105,48 @@ def test_added_folders_follow_the_same_rule(tmp_path):
     import_pictures(tmp_path / "food", tmp_path / "album", labels_from=2)
     draw(tmp_path / "more", ["test/Fruit/Apple/Gala/9.png", "train/Milk/9.png"])
     with Collection(tmp_path / "album") as made:
-        added = add_pictures(made, [tmp_path / "more"], labels_from=2)
+        added = add_pictures(made, [tmp_path / "more"])
         assert "2 classes from level 2 of 3 levels" in added.folders
         assert [(item.label, item.metadata["split"]) for item in made.get([5, 6])] == [
             ("Apple", "test"),
             ("Milk", "train"),
         ]
+
+
+def test_added_folders_follow_another_rule_only_if_that_is_asked_for(tmp_path):
+    import_pictures(draw(tmp_path / "food", NESTED), tmp_path / "album", labels_from="outer")
+    more = draw(tmp_path / "more", ["Fruit/Kiwi/9.png"])
+    with Collection(tmp_path / "album") as made:
+        add_pictures(made, [more], labels_from="inner", allow_duplicates=True)
+        add_pictures(made, [more], allow_duplicates=True)
+        assert [item.label for item in made.get([5, 6])] == ["Kiwi", "Fruit"]
+
+
+def test_a_remembered_level_may_be_deeper_than_folders_that_are_added(tmp_path):
+    import_pictures(draw(tmp_path / "food", NESTED), tmp_path / "album", labels_from=3)
+    with Collection(tmp_path / "album") as made:
+        add_pictures(made, [draw(tmp_path / "more", ["Fruit/Kiwi/9.png"])])
+        assert made.get([5])[0].label == "Kiwi"
+
+
+def test_a_split_that_is_added_alone_is_still_a_split(tmp_path):
+    import_pictures(draw(tmp_path / "pets", ["train/cat/1.png", "test/dog/2.png"]), tmp_path / "album")
+    with Collection(tmp_path / "album") as made:
+        add_pictures(made, [draw(tmp_path / "more", ["val/cat/9.png"])], labels_from="outer")
+        assert (made.get([2])[0].label, made.get([2])[0].metadata) == ("cat", {"split": "val"})
+
+
+def test_a_level_below_all_folders_is_refused_with_the_number_of_levels(tmp_path):
+    draw(tmp_path / "food", NESTED)
+    with pytest.raises(ValueError, match="labels_from is 4, and there are 3 levels"):
+        import_pictures(tmp_path / "food", tmp_path / "album", labels_from=4)
+    assert not (tmp_path / "album").exists()
+    import_pictures(tmp_path / "food", tmp_path / "album")
+    with Collection(tmp_path / "album") as made:
+        with pytest.raises(ValueError, match="labels_from is 7, and there are 3 levels"):
+            add_pictures(made, [tmp_path / "food"], labels_from=7)
+        with pytest.raises(ValueError, match="no levels"):
+            add_pictures(made, [tmp_path / "food" / "top.png"], labels_from=1)
 
 
 @pytest.mark.parametrize("labels_from", ["innermost", 0, -1, True, None, 1.5])

@@ -39,8 +39,9 @@ LabelsFromFolders = Annotated[
     typer.Option(
         "--labels-from",
         metavar="inner|outer|path|N",
-        help="Which of several nested folders is the label: the innermost (the default), the outermost, the whole "
-        "path, or the one at level N, where 1 is the outermost. Folders train, test and val are splits, not labels.",
+        help="Which of several nested folders is the label: the innermost, the outermost, the whole path, or the one "
+        "at level N, where 1 is the outermost; by default, the innermost, or what the collection began with. Folders "
+        "train, test and val side by side are splits, not labels.",
     ),
 ]
 _OF_VECTORS = (".npy", ".npz")  # files that cannot hold texts here
@@ -102,10 +103,8 @@ def origin(table: Table) -> str:
 
 
 def level_of_labels(text: str | None) -> Any:
-    """Return what --labels-from says, as the library takes it."""
-    if text is None:
-        return "inner"
-    return int(text) if text.isdecimal() else text
+    """Return what --labels-from says, as the library takes it; None if it was not given."""
+    return int(text) if text is not None and text.isdecimal() else text
 
 
 def folder_lines(summary: ImportSummary | AdditionSummary, labels_from: str | None) -> list[str]:

@@ -127,11 +127,12 @@ def build_collection(
     metadata: Sequence[Mapping[str, Any]] | None = None,
     references: Sequence[str | None] | None = None,
     previews: Sequence[bytes | None] | None = None,
+    entry: tuple[str, str] | None = None,
 ) -> ImportSummary:
     """Learn a hasher from vectors and write a collection of all items, completely or not at all.
 
-    ``start`` is when the import began, and ``features`` says in words what the vectors are. The other options are those
-    of ``Collection.create`` and ``add``.
+    ``start`` is when the import began, and ``features`` says in words what the vectors are. ``entry`` is the name of a
+    journal and a text to keep in it. The other options are those of ``Collection.create`` and ``add``.
     """
     known = item_labels(labels, len(X))
     learned = _learn_hasher(X, known, n_bits)
@@ -150,6 +151,8 @@ def build_collection(
                 labels=known.take(portion),
                 **part,
             )
+        if entry is not None:
+            made.note(*entry)
     return ImportSummary(
         collection=os.fspath(folder),
         kind=kind,

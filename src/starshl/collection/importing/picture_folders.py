@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection as Container
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Literal, Self, TypeAlias
 
 import numpy as np
 
 from ..._common.words import counted
 from ...data.features.picture_files import ENDINGS, is_picture_file
-from ...exceptions import InputError
+from ...exceptions import CollectionFormatError, InputError
 
 #: Which of the folders around a picture is its label: the innermost, the outermost, all, or a level from the top.
 LabelsFrom: TypeAlias = Literal["inner", "outer", "path"] | int
 #: The metadata field for the split that a picture belongs to.
 SPLIT = "split"
+#: The journal of a collection that says how folders gave labels.
+JOURNAL = "folders"
 _SPLITS = frozenset({"train", "test", "val", "valid", "validation", "dev"})
 _NOT_READ = (".heic", ".heif", ".avif", ".jp2", ".svg")
 _SHOWN = 5  # names in a sentence
@@ -26,12 +30,51 @@ _SHOWN = 5  # names in a sentence
 
 @dataclass(frozen=True, slots=True)
 class PictureFile:
-    """A file, its path within the folder, the subfolders around it without splits, and the split it belongs to."""
+    """A file, its path within the folder, the subfolders around it without splits, and the split it belongs to.
+
+    ``split_level`` says how many folders are around the split.
+    """
 
     path: Path
     reference: str
     folders: tuple[str, ...] = ()
     split: str | None = None
+    split_level: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FolderRule:
+    """How subfolders give labels: which of them, and at which levels those with the names of splits are splits.
+
+    A collection keeps it in its journal :data:`JOURNAL`, so that folders that are added later follow it, too.
+    """
+
+    labels_from: LabelsFrom
+    split_levels: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, labels_from: LabelsFrom, files: Iterable[PictureFile]) -> Self:
+        """Return the rule that these files followed."""
+        levels = {file.split_level for file in files if file.split_level is not None}
+        return cls(labels_from, tuple(sorted(levels)))
+
+    @classmethod
+    def read(cls, entries: Sequence[str]) -> Self:
+        """Return the rule in a journal; without any, the innermost folder is the label."""
+        if not entries:
+            return cls("inner")
+        try:
+            kept = json.loads(entries[-1])
+            rule = cls(kept["labels_from"], tuple(kept["split_levels"]))
+            check_labels_from(rule.labels_from)
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise CollectionFormatError.damaged("the rule of its folders cannot be read") from error
+        return rule
+
+    @property
+    def text(self) -> str:
+        """The rule as a journal keeps it."""
+        return json.dumps({"labels_from": self.labels_from, "split_levels": self.split_levels})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +86,13 @@ class FolderLabels:
     sentence: str
 
 
-def find_pictures(folder: str | os.PathLike[str]) -> tuple[list[PictureFile], int]:
+def find_pictures(folder: str | os.PathLike[str], split_levels: Container[int] = ()) -> tuple[list[PictureFile], int]:
     """Return the picture files of a folder and its subfolders in the order of their paths, and how many others it has.
 
-    Hidden files and folders are ignored, and links to folders are not followed. Pictures that cannot be read, such as
-    HEIC files, are among the picture files: somebody who has put them there wants to know.
+    Folders named train, test, val and the like are splits where two of them are in the same folder, and wherever else
+    they are at that level; one alone may be a class. They are splits at ``split_levels``, too. Hidden files and folders
+    are ignored, and links to folders are not followed. Pictures that cannot be read, such as HEIC files, are among the
+    picture files: somebody who has put them there wants to know.
     """
     root = Path(folder)
     if not root.exists():
@@ -62,7 +107,7 @@ def find_pictures(folder: str | os.PathLike[str]) -> tuple[list[PictureFile], in
             if name.startswith("."):
                 continue
             if is_picture_file(path) or path.suffix.lower() in _NOT_READ:
-                found.append(_described(path, root))
+                found.append(path)
             else:
                 n_others += 1
     if not found:
@@ -70,16 +115,20 @@ def find_pictures(folder: str | os.PathLike[str]) -> tuple[list[PictureFile], in
             f"There is no picture in {str(root)!r} or its subfolders; {n_others:,} of its files are of other kinds. "
             f"Pictures are files that end in {', '.join(ENDINGS)}. Give a folder of pictures."
         )
-    return found, n_others
+    parts = [tuple(_as_text(part) for part in path.relative_to(root).parts) for path in found]
+    levels = {*split_levels, *_levels_of_splits(folders for *folders, _ in parts)}
+    return [_described(path, names, levels) for path, names in zip(found, parts, strict=True)], n_others
 
 
-def collect_pictures(paths: Sequence[str | os.PathLike[str]]) -> tuple[list[PictureFile], int]:
+def collect_pictures(
+    paths: Sequence[str | os.PathLike[str]], split_levels: Container[int] = ()
+) -> tuple[list[PictureFile], int]:
     """Return the picture files of folders, and files that are given by name, which have no label; and others' count."""
     found: list[PictureFile] = []
     n_others = 0
     for path in map(Path, paths):
         if path.is_dir():
-            more, n_more = find_pictures(path)
+            more, n_more = find_pictures(path, split_levels)
             found, n_others = found + more, n_others + n_more
         elif not path.exists():
             raise FileNotFoundError(f"There is no file or folder {str(path)!r}. Give pictures, or a folder of them.")
@@ -93,11 +142,22 @@ def collect_pictures(paths: Sequence[str | os.PathLike[str]]) -> tuple[list[Pict
     return found, n_others
 
 
-def _described(path: Path, root: Path) -> PictureFile:
-    *folders, name = [_as_text(part) for part in path.relative_to(root).parts]
-    splits = [folder.lower() for folder in folders if folder.lower() in _SPLITS]
-    kept = tuple(folder for folder in folders if folder.lower() not in _SPLITS)
-    return PictureFile(path, "/".join([*folders, name]), kept, splits[0] if splits else None)
+def _levels_of_splits(paths: Iterable[Sequence[str]]) -> set[int]:
+    """Return how many folders are around those that hold two splits or more."""
+    splits_in: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
+    for folders in paths:
+        for level, folder in enumerate(folders):
+            if folder.lower() in _SPLITS:
+                splits_in[tuple(folders[:level])].add(folder.lower())
+    return {len(parent) for parent, splits in splits_in.items() if len(splits) > 1}
+
+
+def _described(path: Path, parts: Sequence[str], split_levels: Container[int]) -> PictureFile:
+    *folders, _ = parts
+    is_split = [level in split_levels and folder.lower() in _SPLITS for level, folder in enumerate(folders)]
+    kept = tuple(folder for folder, split in zip(folders, is_split, strict=True) if not split)
+    level = is_split.index(True) if any(is_split) else None
+    return PictureFile(path, "/".join(parts), kept, None if level is None else folders[level].lower(), level)
 
 
 def _as_text(name: str) -> str:
@@ -122,6 +182,24 @@ def check_labels_from(labels_from: LabelsFrom) -> None:
         )
 
 
+def check_level(files: Sequence[PictureFile], labels_from: LabelsFrom) -> None:
+    """Refuse a level that is deeper than all folders."""
+    n_levels = _n_levels(files)
+    if isinstance(labels_from, int) and labels_from > n_levels:
+        raise InputError(
+            "{parameter} is {value}, and there are {levels} of folders around the pictures",
+            advice="Give a number up to {n}, or inner, outer or path." if n_levels else "Leave it out.",
+            parameter="labels_from",
+            value=labels_from,
+            levels=counted(n_levels, "level") if n_levels else "no levels",
+            n=n_levels,
+        )
+
+
+def _n_levels(files: Sequence[PictureFile]) -> int:
+    return max((len(file.folders) for file in files), default=0)
+
+
 def folder_labels(files: Sequence[PictureFile], labels_from: LabelsFrom) -> FolderLabels:
     """Return the labels that subfolders give to pictures.
 
@@ -129,7 +207,7 @@ def folder_labels(files: Sequence[PictureFile], labels_from: LabelsFrom) -> Fold
     has none.
     """
     labels = [_label(file.folders, labels_from) if file.folders else None for file in files]
-    n_levels = max((len(file.folders) for file in files), default=0)
+    n_levels = _n_levels(files)
     folders_of: defaultdict[str, set[tuple[str, ...]]] = defaultdict(set)
     for file, label in zip(files, labels, strict=True):
         if label is not None:

@@ -31,10 +31,13 @@ from .building import (
     embedder_for,
 )
 from .picture_folders import (
+    JOURNAL,
     SPLIT,
+    FolderRule,
     LabelsFrom,
     PictureFile,
     check_labels_from,
+    check_level,
     collect_pictures,
     find_pictures,
     folder_labels,
@@ -58,9 +61,10 @@ def import_pictures(
     """Make a collection of all pictures in a folder, completely or not at all.
 
     JPEG, PNG, WebP, GIF, BMP and TIFF files are read. The name of a subfolder is the label of the pictures in it;
-    pictures at the top have none. Folders named train, test, val, valid, validation or dev, in any case, are splits:
-    they give no label, and do not count as levels; items have them as ``split`` in their metadata. Files that cannot be
-    read are skipped and listed.
+    pictures at the top have none. Folders named train, test, val, valid, validation or dev, in any case, are splits
+    where two of them are in the same folder, and elsewhere at that level: they give no label, and do not count as
+    levels; items have them as ``split`` in their metadata. One such folder alone may be a class. Files that cannot be
+    read are skipped and listed. The collection remembers all this for :func:`add_pictures`.
 
     Parameters
     ----------
@@ -68,7 +72,8 @@ def import_pictures(
     collection : path of the new collection
     labels_from : {"inner", "outer", "path"} or int, default="inner"
         Which of several nested folders is the label: the innermost one, the outermost one, all of them as one path, or
-        the one at a level, where 1 is the outermost; a picture above that level takes its innermost folder.
+        the one at a level, where 1 is the outermost; a picture above that level takes its innermost folder. A level
+        that is deeper than all folders is refused.
     n_bits : int, default=None
         Length of the codes; None is 32, or as many as the vectors allow.
     network : bool, default=False
@@ -83,6 +88,7 @@ def import_pictures(
     check_new(collection)
     check_labels_from(labels_from)
     files, n_others = find_pictures(pictures)
+    check_level(files, labels_from)
     first: list[Any] = [ReadPictures(_SIDE).fit()]
     if network:
         first = [ReadPictures(SIDE, shape="center").fit(), NetworkFeatures().fit()]
@@ -103,6 +109,7 @@ def import_pictures(
             metadata=splits,
             references=[file.reference for file in kept],
             previews=previews,
+            entry=(JOURNAL, FolderRule.of(labels_from, files).text),
         )
     return replace(
         summary,
@@ -143,7 +150,7 @@ def add_pictures(
     pictures: Sequence[str | os.PathLike[str]],
     *,
     labels: bool = True,
-    labels_from: LabelsFrom = "inner",
+    labels_from: LabelsFrom | None = None,
     allow_duplicates: bool = False,
     update_labels: bool = False,
     keep_labels: bool = False,
@@ -164,7 +171,8 @@ def add_pictures(
         Files, and folders as in :func:`import_pictures`.
     labels : bool, default=True
         Whether the name of a subfolder is the label of the pictures in it.
-    labels_from : as in :func:`import_pictures`
+    labels_from : as in :func:`import_pictures`, or None, default=None
+        None is the rule by which the first pictures of the collection got their labels.
     allow_duplicates : bool, default=False
         Store pictures that are there already once more.
     update_labels : bool, default=False
@@ -174,10 +182,14 @@ def add_pictures(
     n_jobs, progress : as in :func:`import_pictures`
     """
     embedder = embedder_for(collection, "pictures")
-    check_labels_from(labels_from)
-    files, n_others = collect_pictures(pictures)
+    rule = FolderRule.read(collection.journal(JOURNAL))
+    if labels_from is not None:
+        check_labels_from(labels_from)
+    files, n_others = collect_pictures(pictures, rule.split_levels)
+    if labels_from is not None:
+        check_level(files, labels_from)
     rows, previews, kept, skipped = read_pictures(files, embedder.steps, n_jobs, progress=progress)
-    named = folder_labels(kept, labels_from)
+    named = folder_labels(kept, rule.labels_from if labels_from is None else labels_from)
     added = add_items(
         collection,
         rows,
