@@ -42,18 +42,19 @@ def test_faiss_gives_codes_and_ids_back(random_codes):
 
 def test_faiss_takes_a_collection_in_one_call(collection):
     pytest.importorskip("faiss")
-    from starshl.index.adapters import collection_to_faiss
+    from starshl.index.adapters import FaissIndex
 
-    index, metadata = collection_to_faiss(collection)
-    distances, ids = index.search(collection.codes([70]).packed, 80)
+    index = FaissIndex.from_collection(collection)
+    assert (index.ids.tolist(), index.space_id) == (collection.ids.tolist(), collection.space_id)
+    assert index.reconstruct(collection.ids) == collection.codes(collection.ids)
+    distances, ids = index.search(collection.codes([70]), 80)
     expected = collection.search(items=[70], k=80)[0]
-    assert sorted(zip(distances[0], ids[0], strict=True)) == [(hit.distance, hit.id) for hit in expected]
-    assert metadata[35] == {"label": 1, "reference": "5.png"}
+    assert list(zip(distances[0], ids[0], strict=True)) == [(hit.distance, hit.id) for hit in expected]
 
 
 def test_faiss_refuses_codes_that_have_a_distance_of_their_own(tmp_path):
     pytest.importorskip("faiss")
-    from starshl.index.adapters import collection_to_faiss
+    from starshl.index.adapters import FaissIndex
 
     rng = np.random.default_rng(0)
     y = rng.integers(2, size=60)
@@ -62,7 +63,7 @@ def test_faiss_refuses_codes_that_have_a_distance_of_their_own(tmp_path):
     with Collection.create(tmp_path / "items", hasher) as items:
         items.add(X)
         with pytest.raises(UnsupportedOperationError, match="HybridHasher need a special distance"):
-            collection_to_faiss(items)
+            FaissIndex.from_collection(items)
 
 
 def test_parquet_gives_codes_and_ids_back(random_codes, tmp_path):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..._common.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from .faiss_index import FaissIndex, collection_to_faiss, from_faiss, to_faiss
+    from .faiss_index import FaissIndex, from_faiss, to_faiss
     from .milvus_index import MilvusIndex
     from .parquet_table import DUCKDB_NEAREST, read_parquet, write_parquet
     from .pgvector_index import PgvectorIndex
@@ -20,7 +20,6 @@ __all__ = [
     "FaissIndex",
     "MilvusIndex",
     "PgvectorIndex",
-    "collection_to_faiss",
     "from_faiss",
     "read_parquet",
     "to_faiss",
@@ -30,7 +29,7 @@ __all__ = [
 __getattr__, __dir__ = on_first_use(
     __name__,
     {
-        "faiss_index": ["FaissIndex", "collection_to_faiss", "from_faiss", "to_faiss"],
+        "faiss_index": ["FaissIndex", "from_faiss", "to_faiss"],
         "milvus_index": ["MilvusIndex"],
         "parquet_table": ["DUCKDB_NEAREST", "read_parquet", "write_parquet"],
         "pgvector_index": ["PgvectorIndex"],

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -68,6 +68,14 @@ class FaissIndex(HammingIndex):
         self.n_bits = check_integer(n_bits, "n_bits", low=1)
         self.faiss_index = to_faiss(BinaryCodes(np.empty((0, n_bytes(self.n_bits)), np.uint8), self.n_bits))
         self._lock = Lock()
+
+    @classmethod
+    def from_collection(cls, collection: StoredItems) -> Self:
+        """Copy the codes of a collection, with their ids; FAISS keeps no metadata, which ``collection.get`` returns."""
+        codes, ids, _ = items_of(collection)
+        index = cls(codes.n_bits)
+        index.add(codes, ids)
+        return index
 
     @property
     def ids(self) -> np.ndarray:
@@ -168,16 +176,6 @@ def to_faiss(codes: BinaryCodes, ids: ArrayLike | None = None) -> IndexBinaryIDM
     if len(codes):
         index.add_with_ids(np.ascontiguousarray(codes.packed), ids)
     return index
-
-
-def collection_to_faiss(collection: StoredItems) -> tuple[IndexBinaryIDMap2, dict[int, dict[str, Any]]]:
-    """Return an index as :func:`to_faiss` makes it, and the metadata by id, because FAISS keeps none.
-
-    An item's reference and label are in its metadata as ``reference`` and ``label``, unless the metadata has entries of
-    these names.
-    """
-    codes, ids, metadata = items_of(collection)
-    return to_faiss(codes, ids), dict(zip(ids.tolist(), metadata, strict=True))
 
 
 def from_faiss(index: IndexBinary, n_bits: int, space_id: str | None = None) -> tuple[BinaryCodes, np.ndarray]:
