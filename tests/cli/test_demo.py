@@ -16,8 +16,12 @@ from starshl.reproduction.demo import NEXT_STEPS, hide_labels
 
 @pytest.fixture(scope="module")
 def found(starshl, tmp_path_factory):
-    answer = starshl("demo", "--bits", "8", "--json", "--output", tmp_path_factory.mktemp("demo"))
+    folder = tmp_path_factory.mktemp("demo")
+    answer = starshl("demo", "--bits", "8", "--json", "--output", folder)
     assert answer.exit_code == 0, answer.output
+    assert str(folder) in answer.stderr.splitlines()[0]
+    assert json.loads(answer.stdout)["report"] == str(folder / "report.html")
+    assert [file.name for file in folder.iterdir()] == ["report.html"]
     assert answer.stderr.count("learning: ") == 9
     assert len(re.findall(r"\(about \d+ s left\)$", answer.stderr, re.MULTILINE)) == 9 + 5
     return json.loads(answer.stdout)

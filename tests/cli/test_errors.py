@@ -316,6 +316,17 @@ def test_an_output_that_is_an_input_is_refused_before_any_work(kind, files, tmp_
     assert {path: path.read_bytes() for path in contents} == contents
 
 
+def test_partitions_are_not_overwritten_by_what_is_made_of_them(files, tmp_path, refused):
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    for name in ("a.npy", "b.npy"):
+        np.save(parts / name, np.ones((4, 3)))
+    address = ("--cluster", "tcp://127.0.0.1:1")
+    assert "same file as the input" in refused("fit", parts, "-o", parts / "b.npy", *address)
+    model = files / "model.safetensors"
+    assert "the one that is read" in refused("encode", model, parts / "*.npy", "-o", parts, *address)
+
+
 def test_a_label_file_that_exists_or_is_missing_is_told_as_such(files, tmp_path, refused):
     model, rows = files / "named.safetensors", files / "blobs.csv"
     missing = refused("predict", model, rows, "--labels", tmp_path / "truth.npy")

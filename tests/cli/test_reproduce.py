@@ -63,6 +63,9 @@ def test_a_report_never_replaces_the_records_and_summaries_it_is_made_from(stars
     for path in inputs:
         found = starshl("report", tmp_path / "records", "-o", tmp_path / "other", "--markdown", path)
         assert (found.exit_code, "same file as the input" in found.stderr) == (2, True)
+    for words in (("-o", tmp_path / "records"), ("-o", tmp_path / "other", "--pages", tmp_path / "records")):
+        found = starshl("report", tmp_path / "records", *words)
+        assert (found.exit_code, "the one that is read" in found.stderr) == (2, True)
     assert {path: path.read_bytes() for path in inputs} == before
 
 

@@ -10,7 +10,7 @@ import typer
 
 from .._common.words import counted
 from .options import Port, check_output_folder, load_model
-from .rows import read_partitions
+from .rows import local_files, read_partitions
 
 if TYPE_CHECKING:
     from ..data.tables.columns import Columns
@@ -71,7 +71,7 @@ def encode_on_cluster(
     """Encode a source of any size into a folder of codes; return what `--json` prints."""
     from ..distributed.encoding import encode
 
-    check_output_folder(folder)
+    check_output_folder(folder, {Path(file).parent for file in local_files(source)})
     hasher = load_model(model)
     _refuse_cells(hasher)
     table = read_partitions(source, columns, hasher)

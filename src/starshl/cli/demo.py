@@ -38,6 +38,7 @@ def demo(
     from ..reproduction.demo import demonstrate, write_demo_page
 
     check_output_folder(output)
+    typer.echo(f"The page will be in the folder {output.absolute()}.", err=True)
     found = demonstrate(bits, seed=seed, jobs=jobs, announce=lambda text: typer.echo(text, err=True))
     comparison = _as_plain_values(found) | {"report": str(write_demo_page(found, output))}
     if as_json:

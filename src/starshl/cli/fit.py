@@ -35,7 +35,7 @@ from .options import (
     print_json,
     progress_shown,
 )
-from .rows import is_in_file, label_file, read_partitions, read_rows, row_columns
+from .rows import is_in_file, label_file, local_files, read_partitions, read_rows, row_columns
 
 if TYPE_CHECKING:
     from ..data.tables.reading import Table
@@ -155,12 +155,11 @@ def fit(
     With --cluster, StarRidge is fitted block by block if there are more than 20,000 rows, and StarSHL bit by bit. Any
     other fit runs on one worker.
     """
-    from ..data.tables.locations import is_url
-
     lengths = parse_lengths(bits)
     files = model_files(output, lengths)
+    sources = [input] if cluster is None else local_files(input)
     for file in files.values():
-        check_output(file, [None if is_url(input) else input, label_file(labels)])
+        check_output(file, [*sources, label_file(labels)])
     params = {"kernels": kernels, "C": cost, "n_codewords": n_codewords, "unlabeled": unlabeled, "n_jobs": jobs}
     params = {name: value for name, value in params.items() if value is not None} | parse_settings(settings)
     steps = StepOptions(scale, impute, categories, text)

@@ -146,11 +146,17 @@ def check_output(
     _check_writable(path.parent)
 
 
-def check_output_folder(path: Path) -> None:
-    """Refuse a folder for results that cannot be made or written to."""
+def check_output_folder(path: Path, inputs: Iterable[Path | None] = ()) -> None:
+    """Refuse a folder for results that cannot be made or written to, or in which the inputs are."""
     present = next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists())
     if not present.is_dir():
         raise ValueError(f"{str(present)!r} is a file, so {str(path)!r} cannot be a folder. Choose another output.")
+    for other in inputs:
+        if other is not None and _is_same_file(path, other):
+            raise ValueError(
+                f"The output folder {str(path)!r} is the one that is read, {str(other)!r}, so files of it could be "
+                "overwritten. Choose another folder."
+            )
     _check_writable(present)
 
 

@@ -138,7 +138,7 @@ def reproduce(
     from ..reproduction.report import default_summaries, write_report
     from ..reproduction.summaries import SummaryFolder
 
-    check_output_folder(output)
+    check_output_folder(output, [records, summaries])
     figures = figures_named([name for text in figure or ["digits"] for name in _split(text, "--figure")])
     plan = make_plan(
         figures,
@@ -203,11 +203,11 @@ def report(
     if summaries is None and records is None:
         summaries = default_summaries(_RECORDS)
     records = records or _RECORDS
-    check_output_folder(output)
+    check_output_folder(output, [records, summaries])
     if markdown is not None:
         check_output(markdown, [*records.rglob("*"), *(() if summaries is None else summaries.rglob("*"))])
     if pages is not None:
-        check_output_folder(pages)
+        check_output_folder(pages, [records, summaries])
     written = write_report(records, output, summaries=summaries, n_jobs=jobs)
     if markdown is not None:
         write_atomically(markdown, written.markdown.read_bytes())

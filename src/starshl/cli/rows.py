@@ -79,6 +79,14 @@ def read_partitions(source: str, columns: Columns, hasher: BaseHasher | None = N
     return open_partitions(source, columns if hasher is None else columns_for(hasher, columns))
 
 
+def local_files(source: str) -> list[str]:
+    """Return the files on this machine that a source of partitions names."""
+    from ..data.tables.locations import is_url, list_locations
+    from ..data.tables.opening import PARTITION_KINDS
+
+    return [] if is_url(source) else list_locations(source, PARTITION_KINDS)
+
+
 def is_in_file(table: Table) -> bool:
     """Tell whether the rows of a table are still in its file."""
     from ..data.tables.row_source import RowSource

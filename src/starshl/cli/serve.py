@@ -177,7 +177,7 @@ def make_demo(folder: Path, *, labeled: bool = True) -> None:
     from ..service.demo import make_digits, make_unlabeled_digits
 
     if not folder.exists():
-        typer.echo(f"making {folder}, which can take a minute the first time", err=True)
+        typer.echo(f"making {folder.absolute()}, which can take a minute the first time", err=True)
         (make_digits if labeled else make_unlabeled_digits)(folder)
 
 

@@ -18,7 +18,7 @@ from .reading import Table, check_readable, read_table, warn_of_identifiers, wit
 from .row_source import ArrayRows, JoinedRows, ParquetRows, RemoteRows, RowSource, ZarrRows
 from .typed_files import ParquetSource
 
-_KINDS = (".parquet", ".npy", ".zarr")
+PARTITION_KINDS = (".parquet", ".npy", ".zarr")
 _N_OPENERS = 8  # threads; what takes the time is waiting for the first bytes of each file
 _LOOKED_AT = 4096  # rows in which a column of ids is searched for
 
@@ -75,11 +75,11 @@ def open_partitions(location: Location, columns: Columns | None = None) -> Table
     :class:`JoinedRows`, which reads and checks rows when it is asked for some; of the columns, only labels are read.
     """
     columns = columns or Columns()
-    files = list_locations(location, _KINDS)
+    files = list_locations(location, PARTITION_KINDS)
     kinds = sorted({suffix_of(file) for file in files})
-    if len(kinds) != 1 or kinds[0] not in _KINDS:
+    if len(kinds) != 1 or kinds[0] not in PARTITION_KINDS:
         problem = f"names files that end in {' and in '.join(map(repr, kinds))}"
-        raise TableError(location, [problem], f"Give files of one kind: {', '.join(_KINDS)}.")
+        raise TableError(location, [problem], f"Give files of one kind: {', '.join(PARTITION_KINDS)}.")
     if kinds[0] == ".parquet":
         return with_wanted_labels(_open_parquet_partitions(files, columns), columns)
     if columns.label_column is not None:
