@@ -112,7 +112,8 @@ def labels_from_text(cells: Sequence[str]) -> np.ndarray:
 def as_labels(values: Cells) -> np.ndarray:
     """Return labels in their own type; null, NaN and the empty text are unlabeled.
 
-    Unlabeled is -1 among integers, NaN among floats and None among everything else.
+    They become -1 among integers, NaN among floats and None among everything else; -1 among floats stays, and means
+    unlabeled, too.
     """
     if isinstance(values, np.ndarray) and values.dtype.kind not in "UO":
         return values

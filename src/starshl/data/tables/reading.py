@@ -69,7 +69,7 @@ def read_table(path: str | os.PathLike[str], columns: Columns | None = None) -> 
     or one of lists. In all but the first two, a column of lists of numbers may hold the rows.
 
     Labels keep their type. In text they are integers if all of them are plain integers, and text otherwise. A row
-    is unlabeled if its cell is null, NaN or empty, or -1 among integers: y is -1, NaN or None there, as
+    is unlabeled if its cell is null, NaN or empty, or -1 among numbers: y is -1, NaN or None there, as
     ``BaseHasher.fit`` expects it.
     """
     path, columns = check_readable(path), columns or Columns()

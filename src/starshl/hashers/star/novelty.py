@@ -98,8 +98,8 @@ class Rejection:
         X : samples as for ``fit``
         reject : float, default=None
             Answer "none of these" where :meth:`novelty` is at least 1 - reject: of samples of known classes, about
-            this share is rejected. The answer is what marks unlabeled rows in y: -1 among integers, NaN among floats,
-            the empty text among strings, None among objects. None rejects nothing.
+            this share is rejected. The answer means "unlabeled" in y: -1 among integers, NaN among floats, the empty
+            text among strings, None among objects. None rejects nothing.
         """
         reject = None if reject is None else check_reject(reject)
         index = self._predicted_index(X)
