@@ -16,7 +16,6 @@ from starshl.service.comparison import OtherMethods
 from starshl.service.explorer.explore import describe_query
 from starshl.service.explorer.exports import EXPORTS, Export
 from starshl.service.explorer.question import Question
-from starshl.service.explorer.teach import shortcuts
 from starshl.service.http.access import needed_right
 from starshl.service.settings import READ
 
@@ -256,16 +255,3 @@ def test_the_model_and_the_whole_collection_can_be_taken_away(ask, tmp_path):
     (tmp_path / "c.tar").write_bytes(ask("GET", "/explore/things/export/collection.tar", root="").content)
     with (tmp_path / "c.tar").open("rb") as file:
         assert "items.sqlite" in [name for name, content in read_archive(file) if content.read() is not None]
-
-
-@pytest.mark.parametrize(
-    ("labels", "keys"),
-    [
-        ([], {}),
-        (["7", "0"], {"7": "7", "0": "0"}),
-        (["cat", "dog"], {"cat": "1", "dog": "2"}),
-        (["7", "12"], {"7": "1", "12": "2"}),
-    ],
-)
-def test_digits_are_their_own_keys_and_other_classes_have_their_place(labels, keys):
-    assert shortcuts(labels) == keys

@@ -3,6 +3,7 @@
 import time
 
 PATIENCE = 120  # seconds; what is prepared first compiles its loops, which takes a quarter of that on a busy machine
+MILLISECONDS_TO_SEE = 350  # a page ignores keys about what has stood on it for less
 _NOTICE_THE_END = """() => {
   window.isSettled = false;
   document.addEventListener("settled", () => { window.isSettled = true; }, { once: true });
@@ -10,9 +11,10 @@ _NOTICE_THE_END = """() => {
 
 
 def lesson(page):
-    """Wait until a lesson is prepared."""
+    """Wait until a lesson is prepared, and look at it."""
     page.wait_for_selector("#proposals")
     until(page, "document.activeElement.matches('[role=option]')")
+    page.wait_for_timeout(MILLISECONDS_TO_SEE)
 
 
 def press(page, *keys):

@@ -17,7 +17,7 @@ from ..errors import ConflictError
 from ..http.dependencies import SearcherDep, ServiceDep, in_thread
 from ..searcher import Searcher, existing_items
 from ..workspace import Workspace
-from .rendering import Card, cards_of, class_names, may_write, render
+from .rendering import Card, cards_of, class_names, label_name, may_write, render
 
 routes = APIRouter(include_in_schema=False)
 # Coordinates are whole numbers up to it: finer than any screen, and short in JSON.
@@ -90,7 +90,7 @@ def _items(workspace: Workspace) -> dict[str, Any]:
         first_bits = collection.codes(points.ids).to_signs()[:, :_CODE_BITS] > 0
     return {
         "version": lesson.version,
-        "labels": [str(label) for label in labels],
+        "labels": list(map(label_name, labels)),
         "ids": list(map(str, points.ids.tolist())),  # scripts hold numbers of 53 bits
         "x": np.round(_SCALE * points.x).astype(int).tolist(),
         "y": np.round(_SCALE * points.y).astype(int).tolist(),

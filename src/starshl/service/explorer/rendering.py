@@ -78,7 +78,8 @@ def _percent(share: float) -> str:
     return f"{percent:.1f}%" if percent > 99 and round(percent, 1) < 100 else f"{percent:.0f}%"
 
 
-def _label(label: object) -> str:
+def label_name(label: object) -> str:
+    """Return what pages call a label, and what scripts send as its name."""
     return "unlabeled" if label is None else str(label).lower() if isinstance(label, bool) else str(label)
 
 
@@ -91,7 +92,7 @@ _environment = Environment(
 )
 _environment.globals["asset"] = asset_address
 _environment.globals["counted"] = counted
-_environment.filters |= {"percent": _percent, "label": _label}
+_environment.filters |= {"percent": _percent, "label": label_name}
 
 
 def render(template: str, request: Request, status: int = 200, **values: Any) -> HTMLResponse:

@@ -89,7 +89,7 @@ class ClassMembers:
 class Board:
     """Everything that the page of a lesson shows; ``cards`` are those of all items on it, by id.
 
-    ``shortcuts`` are the keys of classes, and ``identity`` tells collections of the same name apart.
+    ``identity`` tells collections of the same name apart.
     """
 
     state: LessonState
@@ -99,7 +99,6 @@ class Board:
     last: CurvePoint | None
     agreement: Chart | None
     confidences: Chart | None
-    shortcuts: dict[str, str]
     codes: CodesState
     identity: str
     cards: dict[int, Card]
@@ -269,7 +268,6 @@ def _board(workspace: Workspace, lesson: Lesson, order: Order, restored: Sequenc
         last=curve[-1] if curve else None,
         agreement=agreement_chart(curve),
         confidences=confidence_chart(_histogram(confidences[is_open])) if state.classes else None,
-        shortcuts=shortcuts([str(each.label) for each in state.classes]),
         codes=lesson.codes(),
         identity=workspace.lesson_identity,
         cards=_cards(workspace, ids),
@@ -300,13 +298,6 @@ def _members(
 def _histogram(confidences: np.ndarray) -> list[int]:
     bins = np.clip((confidences * _N_BINS).astype(int), 0, _N_BINS - 1)
     return np.bincount(bins, minlength=_N_BINS).tolist()
-
-
-def shortcuts(labels: list[str]) -> dict[str, str]:
-    """Return the key of each class: its name if all are single digits, otherwise 1 to 9 in their order."""
-    if labels and all(len(label) == 1 and label.isdigit() for label in labels):
-        return {label: label for label in labels}
-    return {label: str(number) for number, label in enumerate(labels[:9], 1)}
 
 
 def _cards(workspace: Workspace, ids: list[int]) -> dict[int, Card]:

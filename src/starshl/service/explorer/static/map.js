@@ -1,6 +1,7 @@
 // The map on a canvas: dots from afar, pictures from near; drag to move or to select.
 
-import { newKey, notify, request, send } from "./shared.js";
+import { clearName, listenForNames, showMeaning } from "./naming.js";
+import { ignoreSecondClicks, newKey, notify, request, send } from "./shared.js";
 
 const content = document.getElementById("map-content");
 const address = content.dataset.address;
@@ -15,6 +16,7 @@ let view = { x: 0.5, y: 0.5, zoom: 1 };
 let mode = "move";
 let selection = new Set(); // of ids
 let drag = null;
+let isLabeling = false;
 const pictures = new Map();
 
 const isDark = () => matchMedia("(prefers-color-scheme: dark)").matches;
@@ -219,25 +221,32 @@ function listen() {
     }
   });
   document.getElementById("color").addEventListener("change", () => { legend(); scheduleDraw(); });
-  document.getElementById("label-form").addEventListener("submit", async (event) => {
-    event.preventDefault();
-    const label = event.target.elements.label.value.trim();
-    const ids = [...selection];
-    try {
-      for (let start = 0; start < ids.length; start += MOST_IN_A_CHANGE) {
-        const change = { key: newKey(), action: "answer", ids: ids.slice(start, start + MOST_IN_A_CHANGE), label };
-        const { refused } = await send(`${address}/teach/changes`, { changes: [change] });
-        if (refused.length) throw new Error(refused[0].detail);
-      }
-      await load();
-      notify(`${ids.length.toLocaleString("en")} labeled ${label}.`);
-      event.target.reset();
-    } catch (error) {
-      notify(error.message, { isError: true });
-    }
-  });
+  ignoreSecondClicks(content, "[data-name], #label-form button:not([type])");
+  listenForNames(content, { names: () => data.labels, choose: labelSelection, withoutName: () => notify("Type a name first.", { isError: true }) });
   new ResizeObserver(scheduleDraw).observe(canvas);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", scheduleDraw);
+}
+
+/** Label what is selected now; a name that is refused comes back into its box. */
+async function labelSelection(label) {
+  if (isLabeling) { notify("The last label is still being stored. Wait until it is.", { isError: true }); return; }
+  const ids = [...selection];
+  isLabeling = true;
+  clearName(content);
+  try {
+    for (let start = 0; start < ids.length; start += MOST_IN_A_CHANGE) {
+      const change = { key: newKey(), action: "answer", ids: ids.slice(start, start + MOST_IN_A_CHANGE), label };
+      const { refused } = await send(`${address}/teach/changes`, { changes: [change] });
+      if (refused.length) throw new Error(refused[0].detail);
+    }
+    await load();
+    notify(`${ids.length.toLocaleString("en")} labeled ${label}.`);
+  } catch (error) {
+    notify(error.message, { isError: true });
+    const box = document.getElementById("label");
+    if (!box.value) { box.value = label; showMeaning(content, data.labels); }
+  }
+  isLabeling = false;
 }
 
 async function start() {

@@ -1,5 +1,6 @@
 // What all pages share: messages for people, and requests that say what went wrong.
 
+const MILLISECONDS_OF_A_DOUBLE_CLICK = 400;
 let clearing;
 
 /** Show a message for a few seconds; screen readers read it out. */
@@ -60,9 +61,19 @@ export function newKey() {
 }
 
 /** Return an element with attributes and children; text is never read as HTML. */
-function make(tag, attributes, ...children) {
+export function make(tag, attributes, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   element.append(...children);
   return element;
+}
+
+/** Ignore what is a second click of a double click, or of a shaky hand; it would be about the next item. */
+export function ignoreSecondClicks(container, selector) {
+  let last = -Infinity;
+  container.addEventListener("click", (event) => {
+    if (!event.detail || !event.target.closest(selector)) return; // a key has no detail
+    if (event.timeStamp - last < MILLISECONDS_OF_A_DOUBLE_CLICK) { event.preventDefault(); event.stopImmediatePropagation(); }
+    last = event.timeStamp;
+  }, true);
 }

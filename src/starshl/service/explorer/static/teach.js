@@ -1,18 +1,26 @@
 // The teach page: what is selected, what keys do, changes on their way to the service, and the board that follows from them.
 
+import { clearName, listenForNames, showMeaning } from "./naming.js";
 import { Outbox } from "./outbox.js";
-import { jsonOptions, LoginNeeded, notify, request, send } from "./shared.js";
+import { ignoreSecondClicks, jsonOptions, LoginNeeded, make, notify, request, send } from "./shared.js";
 
 const board = document.getElementById("board");
 const address = board.dataset.address;
 const MILLISECONDS_BETWEEN_POLLS = 2000;
 const MILLISECONDS_WHILE_PREPARING = 400;
+// Nobody has seen, and meant, what has stood on the page for less.
+const MILLISECONDS_TO_SEE = 300;
 let order = new URL(location.href).searchParams.get("order") ?? "least";
 let anchor = null; // where a selection of several began
 let outbox = null;
 let isSending = false;
 let isPolling = false;
 let isMultiSelect = false; // for fingers, which have no Shift and no Ctrl
+let selectionMoved = -Infinity; // when the service has last changed what is selected
+let boardShown = -Infinity;
+let guess = { text: "", since: -Infinity }; // what Enter would accept, and since when
+let isAfterDigit = false; // whether a digit was the last key, so that Enter belongs to it
+const keys = new Map(); // from class to digit; none changes while the page is open
 
 const options = () => [...board.querySelectorAll('[role="option"]')];
 const proposals = () => [...board.querySelectorAll("#proposals > li")];
@@ -22,6 +30,7 @@ const selected = () => options().filter(isSelected);
 const selectedIds = () => [...new Set(selected().map((option) => option.dataset.id))];
 const version = () => board.querySelector(".lesson")?.dataset.version;
 const isPreparing = () => board.querySelector("[data-preparing] progress") !== null;
+const isRecent = (time) => performance.now() - time < MILLISECONDS_TO_SEE;
 
 // Selection.
 
@@ -51,11 +60,18 @@ function selectNext(ids) {
   setAside(ids);
   const first = proposals().find((option) => !option.classList.contains("sent"));
   if (isMultiSelect) selectNone();
-  else if (first) select(first);
+  if (!first) document.getElementById("label")?.blur(); // keys are keys again
+  else if (isMultiSelect) focusOn(first);
+  else select(first);
 }
 
 function setAside(ids) {
   for (const option of options()) if (ids.includes(option.dataset.id)) { option.classList.add("sent"); setSelected(option, false); }
+}
+
+function noteGuess() {
+  const text = selected().map((option) => `${option.dataset.id} ${option.dataset.predicted}`).join("\n");
+  if (text !== guess.text) guess = { text, since: performance.now() };
 }
 
 function showMultiSelect() { board.querySelector('[data-action="several"]')?.setAttribute("aria-pressed", String(isMultiSelect)); }
@@ -64,32 +80,36 @@ function showMultiSelect() { board.querySelector('[data-action="several"]')?.set
 
 /**
  * Replace the board. Items with the given ids stay selected, and a name that is being typed stays, and so does the focus.
- * With ``pin``, these items stay even if they are no longer proposed: nothing may change under the eyes of somebody about
- * to press a key.
+ * With ``pin``, these items stay even if the service no longer shows them: nothing may change under the eyes of somebody
+ * about to press a key.
  */
-function showBoard(html, { ids = [], pin = false, focus = true, keepFocus = false } = {}) {
-  const before = document.getElementById("label");
-  const typed = before?.value ?? "";
-  const isTyping = before !== null && document.activeElement === before && (typed !== "" || keepFocus);
+function showBoard(html, { ids = [], pin = false, focus = true } = {}) {
+  const box = document.getElementById("label");
+  const [typed, caret, isTyping] = [box?.value ?? "", box?.selectionStart, box !== null && document.activeElement === box];
   const takesFocus = focus || board.contains(document.activeElement);
-  const pinned = pin ? proposals().filter((option) => ids.includes(option.dataset.id)) : [];
+  const before = selectedIds();
+  const pinned = pin ? selected().filter((option) => ids.includes(option.dataset.id)) : [];
   board.innerHTML = html;
-  // Proposals alone: an item may also stand among the members of its class, further down.
-  const proposed = new Set(proposals().map((option) => option.dataset.id));
-  board.querySelector("#proposals")?.prepend(...pinned.filter((option) => !proposed.has(option.dataset.id)));
+  boardShown = performance.now();
+  const idsOf = (all) => new Set(all.map((option) => option.dataset.id));
+  const [proposed, shown] = [idsOf(proposals()), idsOf(options())];
+  // What was proposed stays there: an item may also stand among the members of its class, further down.
+  board.querySelector("#proposals")?.prepend(...pinned.filter((option) => !(option.closest("#proposals") ? proposed : shown).has(option.dataset.id)));
   selectNone();
   const again = options().filter((option) => ids.includes(option.dataset.id));
   const first = again[0] ?? options()[0];
   anchor = first ?? null;
-  (again.length || isMultiSelect ? again : options().slice(0, 1)).forEach((option) => setSelected(option, true));
+  (again.length || isMultiSelect || (pin && ids.length) ? again : options().slice(0, 1)).forEach((option) => setSelected(option, true));
+  if (selectedIds().join() !== before.join()) selectionMoved = performance.now();
   if (first) first.tabIndex = 0;
   const input = document.getElementById("label");
   if (input) input.value = typed;
-  if (isTyping && input) input.focus();
+  if (isTyping && input) { input.focus(); input.setSelectionRange(caret, caret); }
   else if (takesFocus) first?.focus({ preventScroll: true });
   showMultiSelect();
-  showUnsent();
   openOutbox();
+  showWaiting();
+  showMeaning(board, names());
 }
 
 /** Fetch the board again. */
@@ -99,7 +119,7 @@ async function refresh() {
   try {
     const html = await (await request(`${address}?part=board&order=${order}`, { headers: { Accept: "application/json" } })).text();
     // A change that was sent meanwhile brings a newer board.
-    if (!isSending && version() === before) showBoard(html, { ids: isPreparing() ? [] : selectedIds(), focus, keepFocus: true });
+    if (!isSending && version() === before) showBoard(html, { ids: selectedIds(), pin: true, focus });
   } catch (error) {
     notify(error.message, { isError: true });
   }
@@ -111,18 +131,36 @@ function addChange(action, body) {
   outbox.add({ action, ...body });
   if (action !== "undo") selectNext(body.ids);
   if (!isSending) sendChanges();
-  else showUnsent();
+  showWaiting();
 }
 
-function answer(label, ids = selectedIds()) {
-  if (!ids.length) { notify("Select an item first.", { isError: true }); return; }
-  addChange("answer", { ids, label });
+/** Whether the selection is what somebody has seen and means; if not, say why nothing is changed. */
+function isSelectionMeant() {
+  let problem = "";
+  if (!selected().length) problem = "Select an item first.";
+  else if (outbox.changes.some((each) => each.action === "undo")) problem = "The undo is still on its way. Wait until it is done.";
+  else if (isRecent(selectionMoved)) problem = "The selection has just changed. Look again, then repeat that.";
+  if (problem) notify(problem, { isError: true });
+  return !problem;
+}
+
+function answer(label) {
+  if (!isSelectionMeant()) return;
+  clearName(board);
+  addChange("answer", { ids: selectedIds(), label });
 }
 
 function acceptPrediction() {
   const labels = new Set(selected().map((option) => option.dataset.predicted));
   if (labels.size !== 1 || labels.has("")) notify("There is no common guess to accept. Type a name.", { isError: true });
+  else if (isRecent(guess.since)) notify("This guess is new. Look at it, then press Enter again to accept it.", { isError: true });
   else answer([...labels][0]);
+}
+
+/** Change a label that is perhaps wrong, unless the list of them has just changed under the pointer. */
+function changeSuspect({ suspect, label }) {
+  if (isRecent(boardShown)) notify("This list has just changed. Look again, then repeat that.", { isError: true });
+  else addChange("answer", { ids: [suspect], label });
 }
 
 /** Open the outbox as soon as it is known which collection this is, and send what an earlier visit has left there. */
@@ -130,16 +168,58 @@ function openOutbox() {
   const collection = board.querySelector(".lesson")?.dataset.collection;
   if (outbox || !collection) return;
   outbox = new Outbox(collection);
-  if (outbox.length) { notify("Storing what was not sent when you last left this page."); sendChanges(); }
+  if (!outbox.length) return;
+  notify("Storing what was not sent when you last left this page.");
+  selectNext(waitingIds());
+  sendChanges();
 }
 
-/** Say how many changes wait, unless it is only the one that is just being sent. */
-function showUnsent() {
+const waitingIds = () => outbox.changes.flatMap((each) => each.ids ?? []);
+
+/** Say how many changes wait, unless it is only the one that is just being sent; and show the classes that are new in them. */
+function showWaiting() {
+  showClasses();
   const counter = document.getElementById("unsent");
   const n = outbox?.length ?? 0;
   if (!counter) return;
   counter.hidden = n === 0 || (n === 1 && isSending);
   counter.textContent = `${n} waiting to be stored`;
+}
+
+// Classes and their keys.
+
+const storedNames = () => [...board.querySelectorAll(".class:not(.waiting)")].map((button) => button.dataset.label);
+
+/** The names of all classes, those included that wait to be stored. */
+const names = () => [...new Set([...storedNames(), ...(outbox?.changes ?? []).map((each) => each.label).filter(Boolean)])];
+
+/** Whether digits are keys of classes; otherwise they are part of names. */
+function areDigitsKeys() {
+  const all = names();
+  return all.length > 0 && !all.some((name) => /^\d/.test(name));
+}
+
+/** Show classes that wait to be stored, and the key of each class. */
+function showClasses() {
+  const list = board.querySelector(".classes ul");
+  if (!list) return;
+  list.querySelectorAll("li:has(> .waiting)").forEach((each) => each.remove());
+  const stored = storedNames();
+  for (const name of names()) {
+    if (!stored.includes(name))
+      list.append(make("li", {}, make("button", { type: "button", class: "class waiting", "data-label": name, "aria-label": `Label the selection ${name}` }, make("span", { class: "class-name", title: name }, name))));
+    const free = "123456789".split("").find((digit) => ![...keys.values()].includes(digit));
+    if (!keys.has(name) && free) keys.set(name, free);
+  }
+  const areKeys = areDigitsKeys();
+  for (const button of list.querySelectorAll(".class")) {
+    const key = areKeys ? keys.get(button.dataset.label) : undefined;
+    button.querySelector("kbd")?.remove();
+    button.removeAttribute("aria-keyshortcuts");
+    if (!key) continue;
+    button.prepend(make("kbd", { "aria-hidden": "true" }, key));
+    button.setAttribute("aria-keyshortcuts", key);
+  }
 }
 
 /** Send all that waits. What the service cannot take now stays, and is sent when it answers again. */
@@ -149,7 +229,7 @@ async function sendChanges() {
   while (outbox.length && !isAway) {
     const sent = outbox.first();
     board.classList.add("busy");
-    showUnsent();
+    showWaiting();
     try {
       const outcome = await send(`${address}/changes`, { changes: sent, order });
       outbox.forget(sent);
@@ -161,7 +241,7 @@ async function sendChanges() {
     board.classList.remove("busy");
   }
   isSending = false;
-  showUnsent();
+  showWaiting();
   board.dispatchEvent(new CustomEvent("settled", { bubbles: true }));
 }
 
@@ -173,8 +253,8 @@ function showOutcome({ board: html, message, restored, refused }, sent) {
   if (sent.at(-1).action === "undo") showBoard(html, { ids: restored });
   else showBoard(html, { ids: selectedIds(), pin: true });
   // The focus stays where it is: somebody may be typing a name.
-  for (const { ids } of outbox.changes) if (ids) setAside(ids);
-  if (!selected().length) selectNext([]);
+  setAside(waitingIds());
+  if (!selected().length) { selectNext([]); selectionMoved = performance.now(); }
   if (refused.length) {
     const keys = refused.map((each) => each.key);
     notify(refused[0].detail, { isError: true });
@@ -190,16 +270,16 @@ function restore(changes) {
     setSelected(option, ids.includes(option.dataset.id));
   }
   const first = selected()[0];
-  if (first) { anchor = first; focusOn(first); }
+  if (first) { anchor = first; focusOn(first); selectionMoved = performance.now(); }
   const name = changes.find((each) => each.label)?.label;
   const input = document.getElementById("label");
-  if (name && input && !input.value) input.value = name;
+  if (name && input && !input.value) { input.value = name; showMeaning(board, names()); }
 }
 
 // Mouse and keyboard.
 
 const actions = {
-  skip: () => addChange("skip", { ids: selectedIds() }),
+  skip: () => { if (isSelectionMeant()) addChange("skip", { ids: selectedIds() }); },
   undo: () => addChange("undo", {}),
   several: () => {
     isMultiSelect = !isMultiSelect;
@@ -216,31 +296,30 @@ board.addEventListener("click", (event) => {
   if (option) select(option, { extend: event.shiftKey, toggle: event.ctrlKey || event.metaKey || isMultiSelect });
   const button = event.target.closest("button");
   if (!button) return;
-  if (button.dataset.suspect) answer(button.dataset.label, [button.dataset.suspect]);
+  if (button.dataset.suspect) changeSuspect(button.dataset);
   else if (button.dataset.label) answer(button.dataset.label);
   else if (button.dataset.order) { order = button.dataset.order; refresh(); }
   else if (button.dataset.action) actions[button.dataset.action]();
 });
 
-board.addEventListener("submit", (event) => {
-  event.preventDefault();
-  const input = event.target.elements.label;
-  const name = input.value.trim();
-  if (!name) { acceptPrediction(); return; }
-  input.value = "";
-  answer(name);
-});
+ignoreSecondClicks(board, "[data-label], [data-name], [data-action=skip], [data-action=undo], #label-form button:not([type])");
+listenForNames(board, { names, choose: answer, withoutName: acceptPrediction });
+document.addEventListener("pointerdown", () => { isAfterDigit = false; });
 
 document.addEventListener("keydown", (event) => {
-  if (!board.querySelector(".lesson")) return;
+  if (!board.querySelector(".lesson") || ["Shift", "Control", "Alt", "Meta"].includes(event.key)) return;
+  const wasDigit = isAfterDigit;
+  isAfterDigit = false;
+  const box = document.getElementById("label");
   const isTyping = event.target.matches("input, textarea, select");
-  if ((event.ctrlKey || event.metaKey) && event.key === "z" && !(isTyping && event.target.value)) {
+  if (event.repeat && (event.key === "Enter" || (!isTyping && !event.key.startsWith("Arrow")))) { event.preventDefault(); return; }
+  if ((event.ctrlKey || event.metaKey) && event.key === "z" && !box?.value) {
     event.preventDefault();
     actions.undo();
     return;
   }
   if (isTyping) {
-    if (event.key === "Escape") focusOn(selected()[0] ?? options()[0]);
+    if (event.key === "Escape") { clearName(board); focusOn(selected()[0] ?? options()[0]); }
     return;
   }
   if (event.altKey || ((event.ctrlKey || event.metaKey) && event.key !== "a")) return;
@@ -252,8 +331,17 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   if (event.target.closest?.("button, a") && ["Enter", " "].includes(event.key)) return;
-  handleKey(event, option);
+  if (box?.value) handleKeyOfName(event, box);
+  else handleKey(event, option, wasDigit);
 });
+
+/** A name that has begun is finished first: its box gets what is typed, wherever the focus is. */
+function handleKeyOfName(event, box) {
+  if (event.ctrlKey || event.metaKey) return;
+  if (event.key === "Enter") { event.preventDefault(); box.form.requestSubmit(); }
+  else if (event.key === "Escape") clearName(board);
+  else if (event.key.length === 1 || event.key === "Backspace") box.focus(); // where the key then goes
+}
 
 /** Return the option that an arrow key leads to; rows are as long as they look. */
 function neighborOf(option, key) {
@@ -274,21 +362,25 @@ function neighborOf(option, key) {
   return inRow.sort((one, other) => distance(one) - distance(other))[0];
 }
 
-function handleKey(event, option) {
+function handleKey(event, option, wasDigit) {
   const { key } = event;
-  const shortcut = [...board.querySelectorAll("[data-key]")].find((button) => button.dataset.key === key);
-  const names = [...board.querySelectorAll(".class")].map((button) => button.dataset.label);
-  const areDigits = names.length > 0 && names.every((name) => /^\d$/.test(name));
   if (key === " " && option) select(option, { toggle: true });
+  else if (key === "Enter" && wasDigit) notify("The digit alone was the answer. Press Enter again to accept the next guess.");
   else if (key === "Enter") acceptPrediction();
   else if ((event.ctrlKey || event.metaKey) && key === "a") proposals().forEach((each) => setSelected(each, true));
   else if (key === "Backspace") actions.undo();
   else if (key === "Delete" || key === "-") actions.skip();
-  else if (shortcut) answer(shortcut.dataset.label);
-  else if (/^\d$/.test(key) && areDigits) answer(key);
+  else if (/^\d$/.test(key) && areDigitsKeys()) answerByKey(key);
   else if (key.length === 1) startTyping(key);
   else return;
   event.preventDefault();
+}
+
+function answerByKey(key) {
+  isAfterDigit = true;
+  const name = names().find((each) => keys.get(each) === key);
+  if (name !== undefined) answer(name);
+  else notify(`No class has the key ${key}. Type a name instead; one that begins with a digit, in the box.`, { isError: true });
 }
 
 function startTyping(key) {
@@ -296,6 +388,7 @@ function startTyping(key) {
   if (!input) return;
   input.focus();
   input.value = key;
+  showMeaning(board, names());
 }
 
 // Polling: other tabs and programs may change something, and a preparation takes a while.
@@ -323,5 +416,6 @@ addEventListener("beforeunload", (event) => { if (outbox?.length) event.preventD
 addEventListener("pagehide", () => {
   if (outbox?.length) fetch(`${address}/changes`, { ...jsonOptions({ changes: outbox.first(), order }), keepalive: true }).catch(() => {});
 });
+new MutationObserver(noteGuess).observe(board, { subtree: true, childList: true, attributeFilter: ["aria-selected"] });
 if (board.querySelector(".lesson")) showBoard(board.innerHTML);
 document.documentElement.dataset.ready = "teach";
