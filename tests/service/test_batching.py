@@ -15,9 +15,10 @@ class Slow:
     def __init__(self):
         self.groups, self.go_on, self.begun = [], threading.Event(), threading.Event()
 
-    def __call__(self, key, payloads):
+    def __call__(self, key, payloads, pause):
         self.begun.set()
         assert self.go_on.wait(60)
+        pause()
         self.groups.append((key, list(payloads)))
         if "bad" in payloads:
             raise ValueError("bad payload")
@@ -31,7 +32,7 @@ def slow():
 
 @pytest.fixture
 def batcher(slow):
-    made = Batcher(slow, n_threads=1, window=0.0, largest_group=4, longest_queue=8)
+    made = Batcher(slow, levels=[0], window=0.0, largest_group=4, longest_queue=8)
     yield made
     slow.go_on.set()
     made.close()
@@ -75,6 +76,55 @@ def test_a_canceled_request_is_left_out(batcher, slow):
     slow.go_on.set()
     assert kept.result(60) == "a2"
     assert slow.groups[-1] == ("a", [2])
+
+
+def test_a_running_group_ends_when_all_its_requests_are_canceled(batcher, slow):
+    running = occupy(batcher, slow)
+    assert running.cancel()
+    first, second = batcher.submit("a", 1), batcher.submit("a", 2)
+    slow.go_on.set()
+    assert (first.result(60), second.result(60)) == ("a1", "a2")
+    assert slow.groups == [("a", [1, 2])]
+
+
+def test_a_group_goes_on_for_one_of_its_requests(slow):
+    batcher = Batcher(slow, levels=[0], window=0.0)
+    occupied = occupy(batcher, slow)
+    left, stayed = batcher.submit("a", 1), batcher.submit("a", 2)
+    slow.go_on.set()
+    occupied.result(60)
+    left.cancel()
+    assert stayed.result(60) == "a2"
+    batcher.close()
+
+
+def test_canceling_what_follows_cancels_the_request(batcher, slow):
+    occupy(batcher, slow)
+    request = batcher.submit("a", 1)
+    assert map_future(request, str.upper).cancel()
+    assert request.cancelled()
+
+
+def test_small_requests_have_a_thread_of_their_own():
+    held, go_on = threading.Semaphore(0), threading.Event()
+
+    def run(key, payloads, pause):
+        if key != "small":
+            held.release()
+            assert go_on.wait(60)
+        return payloads
+
+    batcher = Batcher(run, levels=[0, 1, 2], window=0.0)
+    large = [batcher.submit(f"large {number}", number, level=2) for number in range(3)]
+    middling = [batcher.submit(f"middling {number}", number, level=1) for number in range(3)]
+    for _ in range(2):
+        assert held.acquire(timeout=60)
+    for number in range(10):
+        assert batcher.submit("small", number).result(60) == number
+    assert batcher.n_waiting == 4
+    go_on.set()
+    batcher.close()
+    assert [future.result(0) for future in large + middling] == [0, 1, 2, 0, 1, 2]
 
 
 def test_a_long_queue_is_refused(batcher, slow):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -440,16 +440,24 @@ class Collection:
         return self.answer(SearchOptions(k=None, radius=radius, filters=known), X, items=items)
 
     def answer(
-        self, options: SearchOptions, X: SamplesLike | None = None, *, items: ArrayLike | None = None
+        self,
+        options: SearchOptions,
+        X: SamplesLike | None = None,
+        *,
+        items: ArrayLike | None = None,
+        pause: Callable[[], None] = lambda: None,
     ) -> list[SearchResult]:
-        """Return what each query finds; :meth:`search` and :meth:`search_radius` make the options, too."""
+        """Return what each query finds; :meth:`search` and :meth:`search_radius` make the options, too.
+
+        ``pause`` is called between pieces of the work, and ends the search if it raises an error.
+        """
         options.check_query(X)
         with self.reading() as (state, store):
-            found = find_items(state, store, Queries.of(state, store, X, items, options), options)
+            found = find_items(state, store, Queries.of(state, store, X, items, options), options, pause)
             if options.reject is not None and X is not None:
                 found = rejecting(found, novelty_of(state.hasher, X), options.reject)
             if options.explain:
-                found = with_explanations(state, store, X, items, found, options.metric or "euclidean")
+                found = with_explanations(state, store, X, items, found, options.metric or "euclidean", pause)
         return found
 
     def explain(self, X: SamplesLike, hits: Iterable[Hit | int], *, metric: Metric = "euclidean") -> list[Explanation]:

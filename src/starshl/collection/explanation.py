@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, cast
@@ -28,7 +29,13 @@ _TOP = 3  # more would bury the reason
 
 
 def with_explanations(
-    state: State, store: Store, X: SamplesLike | None, items: ArrayLike | None, found: list[SearchResult], metric: str
+    state: State,
+    store: Store,
+    X: SamplesLike | None,
+    items: ArrayLike | None,
+    found: list[SearchResult],
+    metric: str,
+    pause: Callable[[], None],
 ) -> list[SearchResult]:
     """Add explanations to what queries found; stored items are explained by their kept vectors."""
     if X is None:
@@ -39,10 +46,11 @@ def with_explanations(
             )
         X = state.vectors_of(store, np.asarray(items).tolist())
     rows: Any = X
-    return [
-        replace(each, hits=_explained_hits(state, store, rows[row : row + 1], each.hits, metric))
-        for row, each in enumerate(found)
-    ]
+    explained = []
+    for row, each in enumerate(found):
+        pause()
+        explained.append(replace(each, hits=_explained_hits(state, store, rows[row : row + 1], each.hits, metric)))
+    return explained
 
 
 def _explained_hits(state: State, store: Store, X: SamplesLike, hits: list[Hit], metric: str) -> list[Hit]:

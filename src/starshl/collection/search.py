@@ -31,6 +31,7 @@ _OVERSAMPLE = 10  # on AG News with ITQ at 128 bits, 10 finds .990 of the neares
 # with ITQ at 64 and 128 bits, 10 gives the recall of ordering all items by scores (.970, .990); 3 loses .010.
 _SHORTLIST = 10
 _BYTES_AT_ONCE = 1 << 25  # 32 MB for the candidates of a batch
+_QUERIES_AT_ONCE = 256
 _SIGNS_OF_BYTES = BinaryCodes(np.arange(256, dtype=np.uint8)[:, None], 8).to_signs().astype(np.float64)
 
 
@@ -82,28 +83,44 @@ class Queries:
         scores = called_with_vectors(bare.decision_function, vectors) if by_scores else None
         return cls(found.codes, scores, rescoring_of(options, state, vectors))
 
+    def part(self, rows: slice) -> Queries:
+        """Return some of the queries."""
+        scores = None if self.scores is None else self.scores[rows]
+        rescoring = None if self.rescoring is None else replace(self.rescoring, vectors=self.rescoring.vectors[rows])
+        return Queries(self.codes[rows], scores, rescoring)
 
-def find_items(state: State, store: Store, queries: Queries, options: SearchOptions) -> list[SearchResult]:
-    """Return what each query finds, rejected or not."""
+    def spans(self, options: SearchOptions, n_items: int) -> list[slice]:
+        """Return which queries to search for together, so that what they find fits in memory."""
+        if self.rescoring is not None:
+            return self.rescoring.spans(options.n_nearest)
+        # Each of them may find the whole collection.
+        n_found = n_items if options.radius is not None else options.n_nearest
+        n_queries = _BYTES_AT_ONCE // (16 * max(1, n_found))
+        return tiles(len(self.codes), max(1, min(_QUERIES_AT_ONCE, n_queries)))
+
+
+def find_items(
+    state: State, store: Store, queries: Queries, options: SearchOptions, pause: Callable[[], None]
+) -> list[SearchResult]:
+    """Return what each query finds, rejected or not; ``pause`` is called before each piece of the work."""
     passing = passing_items(state, store, options.filters)
-    neighbors: Iterable[tuple[np.ndarray, ...]]
+    found: list[SearchResult] = []
+    for span in queries.spans(options, len(state.index)):
+        pause()
+        found += found_of(_neighbors(state, store, queries.part(span), options, passing), options, store.rows)
+    return found
+
+
+def _neighbors(
+    state: State, store: Store, queries: Queries, options: SearchOptions, among: np.ndarray | None
+) -> Iterable[tuple[np.ndarray, ...]]:
     if options.radius is not None:
-        neighbors = _within_radius(state, queries.codes, options.radius, passing)
-    elif queries.rescoring is None:
-        nearest = state.index.search(queries.codes, options.n_nearest, among=passing, scores=queries.scores)
-        neighbors = zip(nearest.distances, nearest.ids, strict=True)
-    else:
-        neighbors = rescored_neighbors(state, store, queries, queries.rescoring, options.n_nearest, passing)
-    return found_of(neighbors, options, store.rows)
-
-
-def _within_radius(state: State, codes: Any, radius: Any, among: np.ndarray | None) -> Iterator[tuple[np.ndarray, ...]]:
-    """Yield all items near each query; few queries at a time, because each may find the whole collection."""
-    n_queries = _BYTES_AT_ONCE // (16 * max(1, len(state.index)))
-    for span in tiles(len(codes), max(1, n_queries)):
-        near = state.index.search_radius(codes[span], radius, among=among)
-        for query in range(span.stop - span.start):
-            yield near.of(query)
+        near = state.index.search_radius(queries.codes, cast(Any, options.radius), among=among)
+        return [near.of(query) for query in range(len(queries.codes))]
+    if queries.rescoring is not None:
+        return rescored_neighbors(state, store, queries, queries.rescoring, options.n_nearest, among)
+    nearest = state.index.search(queries.codes, options.n_nearest, among=among, scores=queries.scores)
+    return zip(nearest.distances, nearest.ids, strict=True)
 
 
 def found_of(
@@ -250,15 +267,13 @@ def rescored_neighbors(
     """
     scores = queries.scores
     n_listed = rescoring.n_listed(k, by_scores=scores is not None)
-    for span in rescoring.spans(k):
-        shortlists = _shortlists(state, queries.codes[span], n_listed, among)
-        for row, listed in zip(range(span.start, span.stop), shortlists, strict=True):
-            products = None
-            if scores is not None and len(listed.ids) > k * rescoring.oversample:
-                products = products_of(state, listed.ids, scores[row])
-            candidates = rescoring.candidates(listed, products, k)
-            vectors = state.vectors_of(store, candidates.ids.tolist())
-            yield rescoring.best(candidates, exact_distances(rescoring.vectors[row], vectors, rescoring.metric), k)
+    for row, listed in enumerate(_shortlists(state, queries.codes, n_listed, among)):
+        products = None
+        if scores is not None and len(listed.ids) > k * rescoring.oversample:
+            products = products_of(state, listed.ids, scores[row])
+        candidates = rescoring.candidates(listed, products, k)
+        vectors = state.vectors_of(store, candidates.ids.tolist())
+        yield rescoring.best(candidates, exact_distances(rescoring.vectors[row], vectors, rescoring.metric), k)
 
 
 def _shortlists(state: State, codes: Any, n: int, among: np.ndarray | None) -> Iterator[Listed]:

@@ -6,7 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -28,6 +28,7 @@ class _Waiting(Generic[Payload, Result]):
 @dataclass(slots=True)
 class _Group(Generic[Key, Payload, Result]):
     key: Key
+    level: int
     requests: list[_Waiting[Payload, Result]] = field(default_factory=list)
     size: int = 0
 
@@ -38,10 +39,14 @@ class Batcher(Generic[Key, Payload, Result]):
     While all threads are busy, requests collect in groups, so batches grow with the load. An idle service waits
     ``window`` seconds for company. If a group fails, each of its requests is tried alone, so none fails for another.
 
+    Whoever cancels the future of a request no longer waits for it. When nobody waits for a group, it ends early.
+
     Parameters
     ----------
-    run : function of a key and a list of payloads that returns one result per payload
-    n_threads : int
+    run : function of a key, a list of payloads and ``pause`` that returns one result per payload
+        It calls ``pause`` between pieces of its work.
+    levels : one int per thread
+        A thread takes up the requests of its level and below, so there is always one for small requests.
     window : float, seconds
     largest_group : int, in units of the sizes that :meth:`submit` gets
     longest_queue : int, requests that may wait
@@ -49,9 +54,9 @@ class Batcher(Generic[Key, Payload, Result]):
 
     def __init__(
         self,
-        run: Callable[[Key, list[Payload]], Sequence[Result]],
+        run: Callable[[Key, list[Payload], Callable[[], None]], Sequence[Result]],
         *,
-        n_threads: int = 2,
+        levels: Sequence[int],
         window: float = 0.001,
         largest_group: int = 256,
         longest_queue: int = 4096,
@@ -62,11 +67,11 @@ class Batcher(Generic[Key, Payload, Result]):
         self._longest_queue = longest_queue
         self._changed = threading.Condition()
         self._queue: deque[_Group[Key, Payload, Result]] = deque()
-        # The group of each key that still takes requests.
-        self._open: dict[Key, _Group[Key, Payload, Result]] = {}
+        # The group of each key and level that still takes requests.
+        self._open: dict[tuple[Key, int], _Group[Key, Payload, Result]] = {}
         self._n_waiting = 0
         self._is_closed = False
-        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(n_threads)]
+        self._threads = [threading.Thread(target=self._work, args=(level,), daemon=True) for level in levels]
         for thread in self._threads:
             thread.start()
 
@@ -75,22 +80,23 @@ class Batcher(Generic[Key, Payload, Result]):
         """How many requests no thread has taken up yet."""
         return self._n_waiting
 
-    def submit(self, key: Key, payload: Payload, size: int = 1) -> Future[Result]:
-        """Return the future result of a request; ``size`` is its share of a group."""
+    def submit(self, key: Key, payload: Payload, size: int = 1, level: int = 0) -> Future[Result]:
+        """Return the future result of a request; ``size`` is its share of a group, ``level`` says who takes it up."""
         future: Future[Result] = Future()
         with self._changed:
             if self._is_closed:
                 raise BusyError("The service is about to stop. Try again in a moment.")
             if self._n_waiting >= self._longest_queue:
                 raise BusyError(f"{self._n_waiting} requests are waiting already. Try again in a moment.")
-            group = self._open.get(key)
+            group = self._open.get((key, level))
             if group is None or group.size + size > self._largest_group:
-                group = self._open[key] = _Group(key)
+                group = self._open[key, level] = _Group(key, level)
                 self._queue.append(group)
             group.requests.append(_Waiting(payload, future))
             group.size += size
             self._n_waiting += 1
-            self._changed.notify()
+            # Not every thread may take up a request of a higher level.
+            self._changed.notify(1 if level == 0 else len(self._threads))
         return future
 
     def close(self) -> None:
@@ -101,55 +107,61 @@ class Batcher(Generic[Key, Payload, Result]):
         for thread in self._threads:
             thread.join()
 
-    def _work(self) -> None:
+    def _work(self, level: int) -> None:
         while True:
             with self._changed:
-                while not self._queue and not self._is_closed:
+                while self._first(level) is None and not self._is_closed:
                     self._changed.wait()
-                if not self._queue:
+                if self._first(level) is None:
                     return
                 is_alone = self._n_waiting == 1
             if is_alone and self._window:
                 time.sleep(self._window)
-            group = self._take()
+            group = self._take(level)
             if group is not None:
-                self._answer(group)
+                self._answer(group.key, group.requests)
 
-    def _take(self) -> _Group[Key, Payload, Result] | None:
+    def _first(self, level: int) -> _Group[Key, Payload, Result] | None:
+        return next((group for group in self._queue if group.level <= level), None)
+
+    def _take(self, level: int) -> _Group[Key, Payload, Result] | None:
         with self._changed:
-            if not self._queue:
+            group = self._first(level)
+            if group is None:
                 return None
-            group = self._queue.popleft()
-            if self._open.get(group.key) is group:
-                del self._open[group.key]
+            self._queue.remove(group)
+            if self._open.get((group.key, group.level)) is group:
+                del self._open[group.key, group.level]
             self._n_waiting -= len(group.requests)
         return group
 
-    def _answer(self, group: _Group[Key, Payload, Result]) -> None:
-        requests = [request for request in group.requests if request.future.set_running_or_notify_cancel()]
-        if not requests:
-            return
-        try:
-            results = self._run(group.key, [request.payload for request in requests])
-        except Exception as error:
-            if len(requests) == 1:
-                requests[0].future.set_exception(error)
-                return
-            for request in requests:
-                self._answer_alone(group.key, request)
-            return
-        for request, result in zip(requests, results, strict=True):
-            request.future.set_result(result)
+    def _answer(self, key: Key, requests: list[_Waiting[Payload, Result]]) -> None:
+        # A future that runs could not be canceled, so it begins to run when its result is there.
+        wanted = [request for request in requests if not request.future.cancelled()]
 
-    def _answer_alone(self, key: Key, request: _Waiting[Payload, Result]) -> None:
+        def pause() -> None:
+            if all(request.future.cancelled() for request in wanted):
+                raise CancelledError
+
         try:
-            request.future.set_result(self._run(key, [request.payload])[0])
+            pause()
+            results = self._run(key, [request.payload for request in wanted], pause)
         except Exception as error:
-            request.future.set_exception(error)
+            if len(wanted) > 1 and not isinstance(error, CancelledError):
+                for request in wanted:
+                    self._answer(key, [request])
+                return
+            for request in wanted:
+                if request.future.set_running_or_notify_cancel():
+                    request.future.set_exception(error)
+            return
+        for request, result in zip(wanted, results, strict=True):
+            if request.future.set_running_or_notify_cancel():
+                request.future.set_result(result)
 
 
 def map_future(future: Future[First], function: Callable[[First], Second]) -> Future[Second]:
-    """Return the future value of a function of another one's result."""
+    """Return the future value of a function of another one's result; to cancel it cancels the other one, too."""
     outcome: Future[Second] = Future()
 
     def finish(done: Future[First]) -> None:
@@ -160,12 +172,17 @@ def map_future(future: Future[First], function: Callable[[First], Second]) -> Fu
         except BaseException as error:
             outcome.set_exception(error)
 
+    def give_up(done: Future[Second]) -> None:
+        if done.cancelled():
+            future.cancel()
+
     future.add_done_callback(finish)
+    outcome.add_done_callback(give_up)
     return outcome
 
 
 def chain_future(future: Future[First], step: Callable[[First], Future[Second]]) -> Future[Second]:
-    """Return the future result of a second step, which begins when the first is done."""
+    """Return the future result of a second step, which begins when the first is done, whether or not anyone waits."""
     outcome: Future[Second] = Future()
 
     def fail(error: BaseException) -> None:

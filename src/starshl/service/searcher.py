@@ -32,6 +32,11 @@ from .observer import Observer
 from .writes import NewItems, WriteKey, Writer
 
 _ROWS_AT_ONCE = 256  # in a batch: enough to share a scan, few enough to keep the wait short
+# What a search may cost to be small or middling, where 1 is the cost of a hit; one thread is kept for small searches,
+# and one for these and middling ones. Whoever asks for much waits for others who do, and keeps nobody else waiting.
+_SMALL, _MIDDLING = 500, 50_000
+_LEVELS = (0, 1, 2)
+_PER_QUERY, _PER_RADIUS, _PER_FILTER, _PER_EXPLANATION = 10, 1_000, 2_000, 10
 #: Vectors as they come: lists of numbers, or what an embedder made of texts and pictures.
 VectorsLike = Sequence[Sequence[float]] | np.ndarray
 
@@ -88,10 +93,10 @@ class Searcher:
         self._close_lock = threading.Lock()
         self._is_closed = False
         self._searches: Batcher[tuple[bool, SearchOptions], _Query, list[SearchResult]] = Batcher(
-            self._search_group, largest_group=_ROWS_AT_ONCE
+            self._search_group, levels=_LEVELS, largest_group=_ROWS_AT_ONCE
         )
         self._encodings: Batcher[str, np.ndarray, EncodedRows] = Batcher(
-            self._encode_group, largest_group=_ROWS_AT_ONCE
+            self._encode_group, levels=_LEVELS, largest_group=_ROWS_AT_ONCE
         )
         self.writer = Writer(self.opened, self.name, self._observer, read_only=read_only)
 
@@ -151,7 +156,7 @@ class Searcher:
         if width is None:
             return
         rows = [[0.0] * width]
-        futures: list[Future[Any]] = [self.encode(rows), self._encodings.submit("database", self._checked(rows))]
+        futures: list[Future[Any]] = [self.encode(rows), self._encoded("database", self._checked(rows))]
         if has_items:
             options = (SearchOptions(k=1), SearchOptions(k=1, rescore=False), SearchOptions(k=1, radius=0))
             futures += [self.search(rows, options=each) for each in options]
@@ -171,7 +176,7 @@ class Searcher:
         if (vectors is None) == (items is None):
             raise ValueError("Give either vectors or items: rows to search for, or ids of stored items.")
         query = _Query(None if vectors is None else self._checked(vectors), None if items is None else list(items))
-        return self._searches.submit((vectors is None, options), query, len(query))
+        return self._searches.submit((vectors is None, options), query, len(query), _level(_cost(len(query), options)))
 
     def recommend(
         self, like: Sequence[int], unlike: Sequence[int] = (), options: SearchOptions | None = None
@@ -187,8 +192,7 @@ class Searcher:
 
     def encode(self, vectors: VectorsLike) -> Future[BinaryCodes]:
         """Encode vectors as queries."""
-        rows = self._checked(vectors)
-        return map_future(self._encodings.submit("encode", rows, len(rows)), lambda encoded: encoded.codes)
+        return map_future(self._encoded("encode", self._checked(vectors)), lambda encoded: encoded.codes)
 
     def predict(self, vectors: VectorsLike, *, probabilities: bool = False) -> Future[Prediction]:
         """Predict the labels of vectors."""
@@ -198,7 +202,7 @@ class Searcher:
             self._refresh()
         check_predicts(self._hasher, probabilities)
         kind = "predict_proba" if probabilities else "predict"
-        return map_future(self._encodings.submit(kind, rows, len(rows)), predictions)
+        return map_future(self._encoded(kind, rows), predictions)
 
     def get(self, ids: Sequence[int], *, vectors: bool = False) -> list[Item]:
         """Return items by id, with their kept vectors if asked for."""
@@ -283,8 +287,12 @@ class Searcher:
     def _put(self, items: NewItems, key: WriteKey | None, *, replace: bool) -> Future[Written]:
         self.writer.check_writable()
         rows = self._checked(items.vectors, "items")
-        encoding = self._encodings.submit("database", rows, len(rows))
-        return chain_future(encoding, lambda encoded: self.writer.put(items, rows, encoded, key, replace=replace))
+        return chain_future(
+            self._encoded("database", rows), lambda encoded: self.writer.put(items, rows, encoded, key, replace=replace)
+        )
+
+    def _encoded(self, kind: str, rows: np.ndarray) -> Future[EncodedRows]:
+        return self._encodings.submit(kind, rows, len(rows), _level(_PER_QUERY * len(rows)))
 
     def _checked(self, vectors: VectorsLike, name: str = "vectors") -> np.ndarray:
         try:
@@ -300,7 +308,9 @@ class Searcher:
         with self.opened() as collection:
             self._hasher = collection.hasher
 
-    def _search_group(self, key: tuple[bool, SearchOptions], queries: list[_Query]) -> list[list[SearchResult]]:
+    def _search_group(
+        self, key: tuple[bool, SearchOptions], queries: list[_Query], pause: Callable[[], None]
+    ) -> list[list[SearchResult]]:
         """Search for all queries of a group in one call."""
         started = time.perf_counter()
         of_items, options = key
@@ -310,25 +320,37 @@ class Searcher:
                 # An id may be asked for by several requests, and a collection takes each only once.
                 items = [item for query in queries for item in query.items or ()]
                 unique = sorted(set(items))
-                answers = dict(zip(unique, collection.answer(options, items=unique), strict=True))
+                answers = dict(zip(unique, collection.answer(options, items=unique, pause=pause), strict=True))
                 found = [answers[item] for item in items]
             else:
                 X = np.concatenate([query.vectors for query in queries if query.vectors is not None])
-                found = collection.answer(options, X)
+                found = collection.answer(options, X, pause=pause)
         self._observer.searched(self.name, len(queries), sum(sizes), time.perf_counter() - started)
         ends = np.cumsum(sizes).tolist()
         return [found[end - size : end] for size, end in zip(sizes, ends, strict=True)]
 
-    def _encode_group(self, kind: str, matrices: list[np.ndarray]) -> list[EncodedRows]:
+    def _encode_group(self, kind: str, matrices: list[np.ndarray], pause: Callable[[], None]) -> list[EncodedRows]:
         """Encode the rows of all requests in one call."""
         started = time.perf_counter()
         X = np.concatenate(matrices)
         with self.opened() as collection:
             hasher = collection.hasher
+        pause()  # the collection may have been away for long
         encoded = EncodedRows.of(hasher, kind, X)
         self._observer.encoded(self.name, len(matrices), len(X), time.perf_counter() - started)
         ends = np.cumsum([len(rows) for rows in matrices]).tolist()
         return [encoded.part(slice(end - len(rows), end)) for rows, end in zip(matrices, ends, strict=True)]
+
+
+def _cost(n_queries: int, options: SearchOptions) -> float:
+    """Return about how much work a search is."""
+    per_hit = 1 + (options.oversample or 10) / 10 + _PER_EXPLANATION * options.explain
+    per_query = _PER_QUERY + per_hit * (options.k or 0) + (0 if options.radius is None else _PER_RADIUS)
+    return n_queries * per_query + (0 if options.filters.where is None else _PER_FILTER)
+
+
+def _level(cost: float) -> int:
+    return (cost > _SMALL) + (cost > _MIDDLING)
 
 
 def _recommendation_vector(collection: Collection, like: Sequence[int], unlike: Sequence[int]) -> np.ndarray:

@@ -12,10 +12,11 @@ from collections.abc import Iterable
 from math import inf
 
 from starlette.exceptions import HTTPException
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..settings import Limits, Settings
-from .access import LOGIN, address_of, is_health
+from ..settings import WRITE, Limits, Settings
+from .access import LOGIN, address_of, is_health, needed_right
 from .metrics import Metrics
 from .problems import problem
 
@@ -29,6 +30,7 @@ _SECURITY_HEADERS = {
     b"x-content-type-options": b"nosniff",
 }
 _KNOWN = "known"  # no address
+_CLIENT_LEFT = 499  # for the log alone, where other servers write it, too
 _ACCEPTED_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _UPLOADS = re.compile(r"/api/v1/collections/[^/]+/(snapshots/[^/]+|import|model)")
 
@@ -142,16 +144,17 @@ class RequestLimits:
 
 
 class _Limited:
-    """One request under limits."""
+    """One request under limits; if its client leaves, its work ends, unless it changes something."""
 
     def __init__(
         self, app: ASGIApp, limits: Limits, scope: Scope, receive: Receive, send: Send, *, is_stranger: bool
     ) -> None:
         self._app, self._limits = app, limits
         self._scope, self._receive, self._send = scope, receive, send
-        self._has_started = False
+        self._has_started = self._is_answered = self._has_left = False
         self._n_received = 0
-        self._is_received = False
+        self._is_received, self._is_over = asyncio.Event(), asyncio.Event()
+        self._kept: Message | None = None  # received before the app asks for it
         is_upload = scope["method"] in ("POST", "PUT") and _UPLOADS.fullmatch(scope["path"])
         self._max_bytes = limits.upload_bytes if is_upload else limits.body_bytes
         self._body_seconds, self._bytes_per_second = limits.body_seconds, float(limits.body_bytes_per_second)
@@ -163,16 +166,40 @@ class _Limited:
         if self._declared_bytes() > self._max_bytes:
             await self._refuse(413, self._too_large())
             return
+        self._began = asyncio.get_running_loop().time()
+        watching = asyncio.create_task(self._watch())
         try:
-            self._began = asyncio.get_running_loop().time()
             async with asyncio.timeout(limits.request_seconds) as self._timeout:
+                if not self._has_body():
+                    self._kept = await self._receive_limited()
                 await self._app(self._scope, self._receive_limited, self._send_limited)
         except TimeoutError:
+            watching.cancel()
+            if self._has_left:
+                if not self._has_started:
+                    await Response(status_code=_CLIENT_LEFT)(self._scope, self._receive, self._send)
+                return
             detail = (
                 f"The request took longer than {limits.request_seconds:g} seconds. If it was a write, it may still be "
                 "stored: send it again with the same Idempotency-Key."
             )
             await self._refuse(503, detail)
+        finally:
+            watching.cancel()
+
+    async def _watch(self) -> None:
+        """Wait for the end of the request, and stop the work if that is because its client left."""
+        await self._is_received.wait()
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self._is_over.set()
+        is_change = needed_right(self._scope["method"], self._scope["path"]) == WRITE
+        if not (self._is_answered or is_change or self._timeout.expired()):
+            self._has_left = True
+            self._timeout.reschedule(asyncio.get_running_loop().time())
+
+    def _has_body(self) -> bool:
+        return any(name in (b"content-length", b"transfer-encoding") for name, _ in self._scope["headers"])
 
     def _declared_bytes(self) -> int:
         for name, value in self._scope["headers"]:
@@ -185,8 +212,12 @@ class _Limited:
 
     async def _receive_limited(self) -> Message:
         """Receive a part of the body, in time and within the limit; afterwards, wait for the end without a limit."""
-        if self._is_received:
-            return await self._receive()
+        if self._kept is not None:
+            message, self._kept = self._kept, None
+            return message
+        if self._is_received.is_set():
+            await self._is_over.wait()
+            return {"type": "http.disconnect"}
         now = asyncio.get_running_loop().time()
         allowed = self._body_seconds + self._n_received / self._bytes_per_second
         # The time of the body has its own limit.
@@ -198,14 +229,18 @@ class _Limited:
             raise HTTPException(408, detail, {"Connection": "close"}) from error
         self._timeout.reschedule(asyncio.get_running_loop().time() + self._limits.request_seconds)
         self._n_received += len(message.get("body", b""))
-        self._is_received = not message.get("more_body", False)
+        if not message.get("more_body", False):
+            self._is_received.set()
         if self._n_received > self._max_bytes:
             raise HTTPException(413, self._too_large(), {"Connection": "close"})
         return message
 
     async def _send_limited(self, message: Message) -> None:
         self._has_started = True
+        self._is_answered = message["type"] == "http.response.body" and not message.get("more_body", False)
         await self._send(message)
+        if self._has_left:
+            return
         # A long answer may take long, as long as somebody reads it.
         self._timeout.reschedule(asyncio.get_running_loop().time() + self._limits.request_seconds)
 

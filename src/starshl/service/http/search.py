@@ -42,6 +42,7 @@ from .schemas import (
 
 routes = router("search", "/collections/{name}")
 picture_routes = router("pictures", "/collections/{name}")
+_SEARCHES_AT_ONCE = 8  # of one request, so that others come between them
 _FILE: dict[str, Any] = {name: {"schema": {"type": "string", "format": "binary"}} for name in MEDIA_TYPES}
 _TAKES_PICTURE: dict[str, Any] = {"requestBody": {"required": True, "content": _FILE}}
 
@@ -55,7 +56,19 @@ async def search(body: SearchRequest, searcher: SearcherDep) -> SearchAnswer:
 @routes.post("/search/batch")
 async def search_together(body: SearchesRequest, searcher: SearcherDep) -> SearchAnswers:
     """Do several searches, each with its own options; if one of them cannot be done, none is answered."""
-    return SearchAnswers(list(await asyncio.gather(*(_search(each, searcher) for each in body.searches))))
+    places = asyncio.Semaphore(_SEARCHES_AT_ONCE)
+
+    async def answer(each: SearchRequest) -> SearchAnswer:
+        async with places:
+            return await _search(each, searcher)
+
+    try:
+        # The first one that fails ends the others.
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(answer(each)) for each in body.searches]
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from errors
+    return SearchAnswers([task.result() for task in tasks])
 
 
 @routes.post("/recommend")
