@@ -24,19 +24,33 @@ Seed: TypeAlias = int | np.random.RandomState | None
 
 @overload
 def check_rows(
-    estimator: BaseEstimator, X: SamplesLike, *, fitting: bool, accept_sparse: Literal[False] = False
+    estimator: BaseEstimator,
+    X: SamplesLike,
+    *,
+    fitting: bool,
+    accept_sparse: Literal[False] = False,
+    any_scale: bool = False,
 ) -> np.ndarray: ...
 
 
 @overload
-def check_rows(estimator: BaseEstimator, X: SamplesLike, *, fitting: bool, accept_sparse: bool) -> Rows: ...
+def check_rows(
+    estimator: BaseEstimator, X: SamplesLike, *, fitting: bool, accept_sparse: bool, any_scale: bool = False
+) -> Rows: ...
 
 
-def check_rows(estimator: BaseEstimator, X: SamplesLike, *, fitting: bool, accept_sparse: bool = False) -> Rows:
+def check_rows(
+    estimator: BaseEstimator,
+    X: SamplesLike,
+    *,
+    fitting: bool,
+    accept_sparse: bool = False,
+    any_scale: bool = False,
+) -> Rows:
     """Return X as a C-ordered float64 or float32 matrix of finite numbers, or as a CSR matrix if it came sparse.
 
     ``fitting`` records the number and names of the features and asks for two rows; otherwise they are
-    compared with those of the fit.
+    compared with those of the fit. Unless ``any_scale`` is set, squares must stay in range: see :func:`check_scale`.
     """
     if issparse(X) and not accept_sparse:
         raise TypeError(
@@ -56,17 +70,37 @@ def check_rows(estimator: BaseEstimator, X: SamplesLike, *, fitting: bool, accep
     )
     if issparse(rows):
         rows = csr_array(rows)
-    # A sum is finite when all entries are (or overflows, which the slow path then sorts out).
-    if not np.isfinite(rows.sum()):
+    if not np.isfinite(_largest_entry(rows)):
         _refuse_bad_entries(estimator, rows)
+    return rows if any_scale else check_scale(rows, fitting=fitting)
+
+
+def check_scale(rows: Rows, *, fitting: bool) -> Rows:
+    """Refuse rows whose squares overflow or, if all entries are that small, vanish in their precision.
+
+    A fit adds up the squares of all rows; rows to be hashed stand alone.
+    """
+    largest = _largest_entry(rows)
+    limits = np.finfo(rows.dtype)
+    n_squares = rows.shape[1] * (rows.shape[0] if fitting else 1)
+    too_large = largest > np.sqrt(float(limits.max) / (4 * n_squares))
+    too_small = 0 < largest < np.sqrt(float(limits.tiny) / float(limits.eps))
+    if too_large or (fitting and too_small):
+        raise ValueError(
+            f"The largest entry of X is {largest:.0e} in size, and its square leaves the range of {rows.dtype}. "
+            "Rescale the features, for example with sklearn.preprocessing.StandardScaler."
+        )
     return rows
+
+
+def _largest_entry(rows: Rows) -> float:
+    """Return the largest size of an entry, NaN if one is NaN."""
+    return float(np.maximum(rows.max(), -rows.min()))
 
 
 def _refuse_bad_entries(estimator: BaseEstimator, X: Rows) -> None:
     entries = coo_array(X)
     bad = np.flatnonzero(~np.isfinite(entries.data))
-    if len(bad) == 0:
-        return
     row, column = int(entries.row[bad[0]]), int(entries.col[bad[0]])
     names = getattr(estimator, "feature_names_in_", None)
     raise InputError(

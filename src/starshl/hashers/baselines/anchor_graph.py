@@ -116,15 +116,17 @@ class AnchorGraphHash(BaseHasher):
         n_neighbors = check_integer(self.n_neighbors, "n_neighbors", low=1)
         drop_tol = check_number(self.drop_tol, "drop_tol", low=0.0)
         X = check_rows(self, X, fitting=True)
-        anchors = choose_anchors(X, self.anchors, self.n_anchors, self.random_state)
-        columns, distances = nearest_anchors(X, anchors, min(n_neighbors, len(anchors)))
+        # Rounding in single precision changes the anchors, and with them the graph and all its functions.
+        rows = X.astype(np.float64)
+        anchors = choose_anchors(rows, self.anchors, self.n_anchors, self.random_state)
+        columns, distances = nearest_anchors(rows, anchors, min(n_neighbors, len(anchors)))
         if self.sigma is None:
             self.sigma_ = float(np.sqrt(distances[:, -1]).mean(dtype=np.float64)) or 1.0
         else:
             self.sigma_ = check_number(self.sigma, "sigma", low=0.0, strict=True)
         Z = anchor_affinities(columns, distances, self.sigma_, len(anchors))
         used = np.unique(columns)
-        self.anchors_, self.n_neighbors_ = anchors[used], columns.shape[1]
+        self.anchors_, self.n_neighbors_ = anchors[used].astype(X.dtype), columns.shape[1]
         Z = Z[:, used]
         W, self.eigenvalues_ = smooth_functions(Z, n_bits // layers, drop_tol)
         if W.shape[1] * layers < n_bits:

@@ -125,10 +125,12 @@ class CGHash(WeightedBits, LinearHasher):
         n_bits = self._check_settings()
         X = check_rows(self, X, fitting=True)
         rng = check_random_state(self.random_state)
-        chosen = triplets_or_labels(self, triplets, X, y, k_pos=self.k_pos, k_neg=self.k_neg)
+        # In single precision nearly equal distances would be ordered by their rounding, and make other triplets.
+        rows = X.astype(np.float64)
+        chosen = triplets_or_labels(self, triplets, rows, y, k_pos=self.k_pos, k_neg=self.k_neg)
         if len(chosen) > self.max_triplets:
             chosen = chosen[np.sort(rng.choice(len(chosen), self.max_triplets, replace=False))]
-        reduced = centered_rows(X, self.n_components)
+        reduced = centered_rows(rows, self.n_components)
         with single_threaded_blas():
             planes = self._generate(reduced.rows, chosen, n_bits, rng)
         self.components_, self.intercept_ = reduced.in_features(planes[:, :-1], planes[:, -1], X.dtype)

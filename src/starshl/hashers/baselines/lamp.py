@@ -141,11 +141,12 @@ class LAMP(BaseHasher):
         X = check_rows(self, X, fitting=True)
         rng = check_random_state(self.random_state)
         pairs = pairs_or_labels(self, pairs, y, len(X), n_pairs=self.n_pairs, random_state=rng)
-        self.anchors_ = choose_anchors(X, "random", self.n_anchors, rng)
-        self.scale_ = 2.0 * mean_squared_distance(X, self.anchors_)
-        kernel = gaussian_features(X, self.anchors_, self.scale_).astype(np.float64)
+        anchors = choose_anchors(X, "random", self.n_anchors, rng)
+        self.anchors_, self.scale_ = anchors, 2.0 * mean_squared_distance(X, anchors)
+        # The inverse root below turns the rounding of a kernel in single precision into other bits.
+        kernel = gaussian_features(X.astype(np.float64), anchors, self.scale_)
         with single_threaded_blas():
-            whitening = _inverse_root(gaussian_features(self.anchors_, self.anchors_, self.scale_))
+            whitening = _inverse_root(gaussian_features(anchors.astype(np.float64), anchors, self.scale_))
             center = kernel.mean(axis=0) @ whitening
             rows = np.column_stack([project(kernel, whitening.T, -center), np.ones(len(X))])
             weights = self._bits(rows, pairs, n_bits, rng)
@@ -201,8 +202,8 @@ class LAMP(BaseHasher):
 
 def _inverse_root(kernel: np.ndarray) -> np.ndarray:
     """Return T of shape (n_anchors, rank) with Tᵀ K T = I, so that KT holds coordinates in the span."""
-    values, vectors = eigh(kernel.astype(np.float64))
-    # Of a kernel in single precision, smaller ones are rounding, whose inverse roots would be noise.
+    values, vectors = eigh(kernel)
+    # Queries may come in single precision, where smaller ones are rounding, whose inverse roots would be noise.
     kept = values > 1e-6 * values[-1]
     return vectors[:, kept] / np.sqrt(values[kept])
 

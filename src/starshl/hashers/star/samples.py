@@ -15,7 +15,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.cluster import KMeans
 
 from ..._common.threads import tiles
-from ..._common.validation import Rows, SamplesLike, check_rows
+from ..._common.validation import Rows, SamplesLike, check_rows, check_scale
 from ...data.tables.row_source import ArrayRows, RowSource
 from ...learning.graphs.neighbor_graph import mean_kernel
 from ...learning.graphs.plain_ridge import GivenKernel, PlainKernel, RowsKernel
@@ -124,8 +124,7 @@ class Vectors(Samples):
         """Check rows; those to be hashed may be sparse, whatever those of the fit were, if the kernels take both."""
         _refuse_texts(X)
         accept_sparse = not fitting and take_sparse(estimator.kernels_)
-        rows = check_rows(estimator, X, fitting=fitting, accept_sparse=accept_sparse)
-        return cls(check_scale(rows, fitting))
+        return cls(check_rows(estimator, X, fitting=fitting, accept_sparse=accept_sparse))
 
     @classmethod
     def unpack(cls, arrays: dict[str, np.ndarray], n_support: int, n_features: int) -> np.ndarray | None:
@@ -158,7 +157,7 @@ class SparseVectors(Vectors):
 
     @classmethod
     def read(cls, estimator: KernelHasher, X: SamplesLike, *, fitting: bool) -> Self:
-        return cls(check_scale(check_rows(estimator, X, fitting=fitting, accept_sparse=True), fitting))
+        return cls(check_rows(estimator, X, fitting=fitting, accept_sparse=True))
 
     @staticmethod
     def pack(support_samples: Rows) -> dict[str, np.ndarray]:
@@ -343,7 +342,7 @@ def read_training_samples(
     if len(source) <= max_rows or isinstance(kernels, str):
         rows = source.take(np.arange(len(source)))
         return sample_type(kernels, rows).read(estimator, rows, fitting=True)
-    check_rows(estimator, source.take(np.arange(2)), fitting=True)  # records the number of features
+    check_rows(estimator, source.take(np.arange(2)), fitting=True, any_scale=True)  # records the number of features
     return StoredVectors(source)
 
 
@@ -355,20 +354,6 @@ def _as_source(X: SamplesLike, kernels: str | Sequence[Kernel], max_rows: int) -
     if not isinstance(X, np.ndarray) or X.ndim != 2 or X.dtype.kind not in "biuf" or 0 in X.shape:
         return None
     return ArrayRows(X) if len(X) > max_rows else None
-
-
-def check_scale(rows: Rows, fitting: bool) -> Rows:
-    """Refuse rows whose squared lengths overflow or, if all rows are that short, vanish in their precision."""
-    largest = float(abs(rows).max())
-    limits = np.finfo(rows.dtype)
-    too_large = largest > np.sqrt(float(limits.max) / (4 * rows.shape[1]))
-    too_small = 0 < largest < np.sqrt(float(limits.tiny) / float(limits.eps))
-    if too_large or (fitting and too_small):
-        raise ValueError(
-            f"The largest entry of X is {largest:.0e} in size; kernels square it, which leaves the range of "
-            f"{rows.dtype}. Rescale the features, for example with sklearn.preprocessing.StandardScaler."
-        )
-    return rows
 
 
 def _refuse_texts(X: SamplesLike) -> None:
@@ -386,7 +371,7 @@ def _read_precomputed(estimator: KernelHasher, X: SamplesLike, fitting: bool) ->
     # Not np.ndim, which asks objects that only convert to arrays.
     n_axes = len(X.shape) if hasattr(X, "shape") else np.asarray(X).ndim
     if n_axes != 3:
-        samples = check_rows(estimator, X, fitting=fitting)[None]
+        samples = check_rows(estimator, X, fitting=fitting, any_scale=True)[None]
     else:
         samples = np.asarray(X)
         samples = samples.astype(np.float32 if samples.dtype == np.float32 else np.float64, copy=False)

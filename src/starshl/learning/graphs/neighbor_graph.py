@@ -209,7 +209,7 @@ def check_graph(graph: object, n_rows: int) -> NeighborGraph:
 
 def read_rows(X: SamplesLike) -> Rows:
     """Return rows of finite numbers, dense or sparse."""
-    return check_rows(_Reader(), X, fitting=True, accept_sparse=True)
+    return check_rows(_Reader(), X, fitting=True, accept_sparse=True, any_scale=True)
 
 
 class _Reader(BaseEstimator):
