@@ -99,13 +99,13 @@ def check_state(collection):
         replaced = passing_items(snapshot, store, Filters.of({"step": REPLACED}))
         labeled = passing_items(snapshot, store, Filters.of(labels=["checked"]))
     assert sorted(snapshot.index.ids[replaced]) == [row.id for row in rows if read_metadata(row)["step"] == REPLACED]
-    assert sorted(snapshot.index.ids[labeled]) == [row.id for row in rows if row.label is not None]
+    assert sorted(snapshot.index.ids[labeled]) == [row.id for row in rows if row.class_id is not None]
     for row, vector in zip(rows, vectors, strict=True):
         metadata = read_metadata(row)
         assert (vector == vectors_of(np.array([row.id]), metadata["step"])[0]).all(), (
             f"item {row.id} has another vector"
         )
-        steps.setdefault(metadata["batch"], []).append(metadata["step"] if row.label is None else LABELED)
+        steps.setdefault(metadata["batch"], []).append(metadata["step"] if row.class_id is None else LABELED)
     for batch, seen in steps.items():
         assert len(seen) == BATCH, f"batch {batch} has {len(seen)} items"
         assert len(set(seen)) == 1, f"batch {batch} is a mixture of steps"

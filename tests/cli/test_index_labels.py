@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 from typer.testing import CliRunner
 
 from starshl import Collection, StarRidge, load
@@ -250,3 +251,32 @@ def test_a_refit_lets_the_hasher_know_new_labels(built):
     assert (answer["bits"], answer["labels"], answer["classes"]) == (16, 60, 4)
     with Collection(built / "items", read_only=True) as collection:
         assert 7 in collection.hasher.class_labels
+
+
+def test_classes_are_renamed_merged_removed_and_undone_in_the_shell_and_predict_follows(tmp_path):
+    X, y = load_digits(n_class=3, return_X_y=True)
+    names = np.array(["nil", "one", "two"])[y]
+    np.savez(tmp_path / "rows.npz", X=X[:60])
+    with Collection.create(tmp_path / "items", StarRidge(16, random_state=0).fit(X, names)) as collection:
+        collection.add(X[:60], labels=names[:60])
+
+    def predicted():
+        result = runner.invoke(app, ["predict", str(tmp_path / "items"), str(tmp_path / "rows.npz"), "--json"])
+        assert result.exit_code == 0, result.output
+        return set(json.loads(result.stdout)["predictions"])
+
+    n_nil = int((y[:60] == 0).sum())
+    assert f"nil renamed to zero; zero has {n_nil} items" in run(tmp_path, "rename", "items", "nil", "zero").output
+    assert f"undone: nil renamed to zero; nil has {n_nil}" in run(tmp_path, "undo", "items").output
+    run(tmp_path, "rename", "items", "nil", "zero")
+    answer = answer_of(tmp_path, "merge", "items", "one", "two")
+    assert (answer["kind"], answer["items"]) == ("merge", 60 - n_nil)
+    listed = run(tmp_path, "classes", "items").output
+    assert "change 3: nil renamed to zero (undone)" in listed
+    assert "one merged into two" in listed
+    assert predicted() == {"zero", "two"}
+    run(tmp_path, "remove-class", "items", "two")
+    assert predicted() == {"zero"}
+    assert run(tmp_path, "undo", "items", "--change", "99").exit_code != 0
+    run(tmp_path, "undo", "items")
+    assert predicted() == {"zero", "two"}

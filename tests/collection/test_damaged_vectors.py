@@ -173,7 +173,7 @@ def test_damaged_meta_entries_are_refused_at_opening(kept, spoil):
         "UPDATE items SET vector_position = 5 WHERE id = 7",
         "UPDATE items SET vector_checksum = vector_checksum + 1 WHERE id = 7",
         "UPDATE items SET vector_position = NULL, vector_checksum = NULL WHERE id = 7",
-        "UPDATE items SET label = '3' WHERE id = 7",
+        "UPDATE items SET class_id = 3 WHERE id = 7",
         "UPDATE items SET own_code = code WHERE id = 7",
         "UPDATE items SET model_digest = '0123456789abcdef' WHERE id = 7",
         "DELETE FROM items WHERE id = 7",

@@ -88,7 +88,7 @@ def test_every_kind_of_features_counts_by_its_weight():
 
 
 def answer(label, predicted, ways="unsure", before=None):
-    return Answer([1], label, [before], [predicted], [0.5], [ways], 3)
+    return Answer([1], label, [before], [predicted], [0.5], [ways], 3, 1)
 
 
 def test_the_curve_of_agreement_by_hand():

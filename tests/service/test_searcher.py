@@ -102,7 +102,7 @@ def test_items_encoded_before_the_hasher_was_replaced_are_encoded_again(searcher
     """The codes of the old hasher have the same length, so nothing else would notice."""
     other = LSHash(24, random_state=9).fit(rows)
     with searcher.opened() as collection:
-        stale = EncodedRows.of(collection.hasher, "database", rows[:1])
+        stale = EncodedRows.for_storage(collection.hasher, rows[:1])
     searcher.writer.replace_hasher(other).result(60)
     searcher.writer.put(NewItems(rows[:1].tolist()), rows[:1], stale, None, replace=False).result(60)
     with searcher.opened() as collection:

@@ -113,13 +113,16 @@ def load_model(path: Path, jobs: int | None = None) -> BaseHasher:
     return hasher
 
 
-def refuse_collection(path: Path) -> None:
-    """Say which commands take a collection if a model file was expected and one arrived."""
-    if not path.is_dir():
-        return
+def is_collection(path: Path) -> bool:
+    """Return whether a path is that of a collection."""
     from ..collection.session import DATABASE
 
-    if (path / DATABASE).is_file():
+    return (path / DATABASE).is_file()
+
+
+def refuse_collection(path: Path) -> None:
+    """Say which commands take a collection if a model file was expected and one arrived."""
+    if path.is_dir() and is_collection(path):
         raise ValueError(
             f"{str(path)!r} is a collection, and this command takes a model file. To look at a collection: "
             f"starshl explore {path}. To search it: starshl index search {path} FILE. To check it: starshl index "

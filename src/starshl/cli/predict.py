@@ -21,6 +21,7 @@ from .options import (
     Model,
     Vectors,
     check_output,
+    is_collection,
     load_model,
     print_json,
     without_objects,
@@ -30,6 +31,7 @@ from .rows import read_rows, row_columns
 if TYPE_CHECKING:
     import numpy as np
 
+    from ..collection.model_classes import ShownClasses
     from ..data.tables.columns import Columns
     from ..data.tables.reading import Table
     from ..hashers.base import BaseHasher
@@ -87,7 +89,7 @@ def predict(
     jobs: Jobs = None,
     as_json: AsJson = False,
 ) -> None:
-    """Predict the class of each row.
+    """Predict the class of each row, with a model file or with a collection, whose names of classes count.
 
     With --proba, a line on standard output is a label, a tab and its probability. A .csv then has the columns label,
     confidence (the probability of the label) and one per class, p_CLASS; an .npz has the arrays label, classes and
@@ -122,10 +124,10 @@ def predict_rows(
     if output is not None:
         suffixes = _PROBABILITY_FILES if proba else _LABEL_FILES
         check_output(output, [model, source, columns.label_file], suffixes=suffixes)
-    hasher = load_model(model, jobs)
+    hasher, classes = _classifier(model, jobs)
     _check_predicts(hasher, proba=proba, reject=reject)
     table = read_rows(source, columns, hasher)
-    predictions = RowPredictions.of(hasher, table.X, proba=proba, reject=reject)
+    predictions = RowPredictions.of(hasher, table.X, classes, proba=proba, reject=reject)
     summary: dict[str, Any] = {"n_rows": len(predictions.labels)}
     summary |= {"accuracy": None, "n_compared": 0, "n_training_rows": None}
     summary |= _compare(hasher, table, predictions) | predictions.totals()
@@ -133,6 +135,19 @@ def predict_rows(
         _write_labels(output, predictions)
         return summary | {"output": str(output)}
     return summary | predictions.listed()
+
+
+def _classifier(path: Path, jobs: int | None) -> tuple[BaseHasher, ShownClasses]:
+    """Return the hasher of a model file or of a collection, and what its classes are called."""
+    from ..collection.model_classes import fitted_classes
+
+    if not is_collection(path):
+        hasher = load_model(path, jobs)
+        return hasher, fitted_classes(hasher)
+    from ..collection.collection import Collection
+
+    with Collection(path, read_only=True, n_jobs=jobs) as collection, collection.reading() as (state, _):
+        return state.hasher, state.shown_classes
 
 
 def _check_predicts(hasher: BaseHasher, *, proba: bool, reject: float | None) -> None:
@@ -165,16 +180,23 @@ class RowPredictions:
     novelty: np.ndarray | None = None
 
     @classmethod
-    def of(cls, classifier: Any, X: Any, *, proba: bool = False, reject: float | None = None) -> RowPredictions:
-        """Ask a classifier."""
+    def of(
+        cls, hasher: BaseHasher, X: Any, classes: ShownClasses, *, proba: bool = False, reject: float | None = None
+    ) -> RowPredictions:
+        """Ask a hasher whose classes have these names; a row of a class that was removed is rejected."""
         import numpy as np
 
-        labels = classifier.predict(X)
-        shares = classifier.predict_proba(X) if proba else None
+        from ..collection.predictions import predicted
+
+        found = predicted(hasher, classes, X, with_shares=proba)
+        names = np.array(classes.labels)
+        rejected = np.array([label is None for label in found.labels], bool)
+        labels = np.array([classes.labels[0] if label is None else label for label in found.labels], names.dtype)
+        shares = found.shares if proba else None
         if reject is None:
-            return cls(labels, np.zeros(len(labels), dtype=bool), classifier.classes_, shares)
-        novelty = classifier.novelty(X)
-        return cls(labels, novelty >= 1.0 - reject, classifier.classes_, shares, novelty)
+            return cls(labels, rejected, names, shares)
+        novelty = hasher.novelty(X)
+        return cls(labels, rejected | (novelty >= 1.0 - reject), names, shares, novelty)
 
     @property
     def confidence(self) -> np.ndarray | None:
@@ -183,7 +205,8 @@ class RowPredictions:
 
         if self.proba is None:
             return None
-        return self.proba[np.arange(len(self.proba)), np.searchsorted(self.classes, self.labels)]
+        column = {label: number for number, label in enumerate(self.classes.tolist())}
+        return self.proba[np.arange(len(self.proba)), [column[label] for label in self.labels.tolist()]]
 
     @property
     def marked(self) -> np.ndarray:
@@ -272,7 +295,7 @@ def _compare(hasher: BaseHasher, table: Table, predictions: RowPredictions) -> d
     if table.y is None or not labeled.any():
         return {}
     truth = table.y[labeled]
-    known = set(hasher.class_labels)
+    known = set(predictions.classes.tolist())
     if known.isdisjoint(truth.tolist()):
         shown = ", ".join(map(repr, sorted(known, key=str)[:5]))
         warn_caller(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from .._common.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from .answers import CollectionInfo, ItemPage, Job, Prediction, Snapshot, Written
+    from .answers import CollectionInfo, ItemPage, Job, Snapshot, Written
     from .asynchronous import AsyncClient, AsyncCollection
     from .synchronous import Client, RemoteCollection
     from .transport import Retries, ServiceProblem, ServiceUnreachable
@@ -19,7 +19,6 @@ __all__ = [
     "CollectionInfo",
     "ItemPage",
     "Job",
-    "Prediction",
     "RemoteCollection",
     "Retries",
     "ServiceProblem",
@@ -31,7 +30,7 @@ __all__ = [
 __getattr__, __dir__ = on_first_use(
     __name__,
     {
-        "answers": ["CollectionInfo", "ItemPage", "Job", "Prediction", "Snapshot", "Written"],
+        "answers": ["CollectionInfo", "ItemPage", "Job", "Snapshot", "Written"],
         "asynchronous": ["AsyncClient", "AsyncCollection"],
         "synchronous": ["Client", "RemoteCollection"],
         "transport": ["Retries", "ServiceProblem", "ServiceUnreachable"],

@@ -70,19 +70,6 @@ class Written(JsonAnswer):
 
 
 @dataclass(frozen=True, slots=True)
-class Prediction(JsonAnswer):
-    """Predicted labels, and the probabilities of all classes if they were asked for.
-
-    The label of a text without a known word is None, and ``notes`` name such texts.
-    """
-
-    labels: list[Label | None]
-    classes: list[Label] | None = None
-    probabilities: list[list[float]] | None = None
-    notes: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
 class Snapshot(JsonAnswer):
     """A snapshot: its name, bytes, and when it was made, in seconds since 1970."""
 

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 
 from .._common.files import replacing_file
 from .._common.labels import Label
-from ..collection.answers import Item, Preview, SearchResult
-from .answers import CollectionInfo, ItemPage, Job, Prediction, Snapshot, Written
+from ..collection.answers import ClassChange, Item, Prediction, Preview, SearchResult
+from .answers import CollectionInfo, ItemPage, Job, Snapshot, Written
 from .calls import (
     Call,
     PathLike,
@@ -347,6 +347,38 @@ class RemoteCollection:
         """Declare metadata fields as int, float, str or bool, or by these words, so that filters on them are fast."""
         words = {name: getattr(kind, "__name__", kind) for name, kind in fields.items()}
         self._client.send(Call("PUT", self._path("fields"), lambda answer: None, {"fields": words}))
+
+    def label_counts(self) -> dict[Label, int]:
+        """Return how many items have each label, the most frequent first; unlabeled items are not counted."""
+
+        def read(answer: Mapping[str, Any]) -> dict[Label, int]:
+            return {each["label"]: each["items"] for each in answer["classes"] if each["items"]}
+
+        return self._client.send(Call("GET", self._path("classes"), read))
+
+    def class_changes(self) -> list[ClassChange]:
+        """Return all renames, mergers and removals of classes, undone or not, the oldest first."""
+        return self._client.send(Call("GET", self._path("classes"), ClassChange.all_in("changes")))
+
+    def rename_class(self, label: Label, name: Label) -> ClassChange:
+        """Give a class another name; no code changes."""
+        return self._change_classes("rename", {"label": label, "name": name})
+
+    def merge_classes(self, label: Label, into: Label) -> ClassChange:
+        """Let a class count as another one; no code changes."""
+        return self._change_classes("merge", {"label": label, "into": into})
+
+    def remove_class(self, label: Label) -> ClassChange:
+        """Hide a class: its items have no label until this is undone."""
+        return self._change_classes("remove", {"label": label})
+
+    def undo_class_change(self, number: int | None = None) -> ClassChange:
+        """Undo a rename, merger or removal of a class, the last one that stands if ``number`` is None."""
+        return self._change_classes("undo", {"number": number})
+
+    def _change_classes(self, kind: str, body: Mapping[str, Any]) -> ClassChange:
+        call = Call("POST", self._path("classes", kind), ClassChange.of, body, idempotent=False)
+        return self._client.send(call)
 
     def fit(
         self, method: str = "StarRidge", n_bits: int = 32, *, seed: int = 0, settings: Mapping[str, Any] | None = None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from .._common.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from .answers import ClassOfCode, Explanation, Hit, Item, Preview, SearchResult
+    from .answers import ClassChange, ClassOfCode, Explanation, Hit, Item, Prediction, Preview, SearchResult
     from .collection import Collection
     from .importing.building import AdditionSummary, ImportSummary, Skipped
     from .importing.pictures import add_pictures, import_pictures
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AdditionSummary",
+    "ClassChange",
     "ClassOfCode",
     "Collection",
     "Explanation",
@@ -25,6 +26,7 @@ __all__ = [
     "Hit",
     "ImportSummary",
     "Item",
+    "Prediction",
     "Preview",
     "SearchOptions",
     "SearchResult",
@@ -42,7 +44,16 @@ __all__ = [
 __getattr__, __dir__ = on_first_use(
     __name__,
     {
-        "answers": ["ClassOfCode", "Explanation", "SearchResult", "Hit", "Item", "Preview"],
+        "answers": [
+            "ClassChange",
+            "ClassOfCode",
+            "Explanation",
+            "Hit",
+            "Item",
+            "Prediction",
+            "Preview",
+            "SearchResult",
+        ],
         "collection": ["Collection"],
         "importing.building": ["AdditionSummary", "ImportSummary", "Skipped"],
         "importing.pictures": ["add_pictures", "import_pictures"],

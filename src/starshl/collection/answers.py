@@ -6,7 +6,7 @@ Importing this costs little: clients of a service need it, and nothing else of t
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, Self, overload
 
 from .._common.labels import Label
@@ -44,6 +44,36 @@ class Item(JsonAnswer):
     code_from: str
     model_digest: str | None
     vector: list[float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction(JsonAnswer):
+    """Predicted labels, and the probabilities of all classes if they were asked for.
+
+    The label of a text without a known word is None, and ``notes`` name such texts; so is that of a class that was
+    removed, if the hasher has no probabilities.
+    """
+
+    labels: list[Label | None]
+    classes: list[Label] | None = None
+    probabilities: list[list[float]] | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassChange(JsonAnswer):
+    """A class that was renamed, merged into another one, or removed, in the change that made this version.
+
+    ``kind`` is "rename", "merge" or "remove", ``label`` what the class was called, ``into`` its new name or the class
+    that it was merged into. ``number`` tells it from other changes of classes, and ``undone`` whether it was undone.
+    """
+
+    number: int
+    version: int
+    kind: str
+    label: Label
+    into: Label | None
+    undone: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -19,17 +19,19 @@ from ..exceptions import SpaceMismatchError, UnknownSpaceWarning
 from ..hashers.base import BaseHasher
 from ..index.base import check_ids, next_ids
 from ..index.metadata import metadata_texts
-from .answers import Item
+from .answers import ClassChange, Item
 from .embedding import check_embedder_stays
 from .fields import Fields
 from .folder import Kernels, digest_of_model, save_model
-from .items import ItemCodes, Row, check_class_kind, class_kind, item_codes, item_of, reference_texts
+from .items import ItemCodes, Row, check_class_kind, class_kind, item_codes, item_of, reference_texts, warn_of_unknown
 from .labels import check_kind, item_labels, kind_of, label_texts
+from .model_classes import ModelClasses, texts_of_classes
 from .previews import check_previews, delete_previews, put_previews
 from .session import Change, Session
 from .state import State
 from .store import Store
 from .vectors import batches, called_with_vectors, kept_rows
+from .vocabulary import Vocabulary
 
 _DIGEST = re.compile("[0-9a-f]{16}")
 
@@ -66,12 +68,11 @@ def _is_digest(text: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class EncodedItems:
-    """Items with the codes that the hasher of one model file gives them."""
+    """Items with the codes that the hasher of one model file gives their vectors."""
 
     model: str
     model_digest: str | None
     own: BinaryCodes
-    coded: ItemCodes
     labels: Labels
     texts: list[str | None]
     vectors: np.ndarray | None
@@ -91,7 +92,7 @@ class EncodedItems:
         texts = label_texts(labels)
         check_class_kind(hasher, texts)
         model_digest = digest_of_model(state.model) if samples.codes is None else samples.model_digest
-        return cls(state.model, model_digest, own, item_codes(hasher, own, texts), labels, texts, vectors)
+        return cls(state.model, model_digest, own, labels, texts, vectors)
 
     def rows(
         self,
@@ -99,18 +100,12 @@ class EncodedItems:
         metadata: Sequence[Mapping[str, Any]] | None,
         references: Iterable[str | None] | None,
     ) -> list[Row]:
-        """Return the rows to store, still without the locations of kept vectors."""
+        """Return the rows to store, still without their classes and the locations of kept vectors."""
         texts = metadata_texts(metadata, len(ids))
         known_references = reference_texts(references, len(ids))
-        bare = [
+        return [
             Row(item, own.tobytes(), None, None, self.model_digest, None, None, reference, text)
             for item, own, reference, text in zip(ids, self.own.packed, known_references, texts, strict=True)
-        ]
-        return [
-            labeled_row(row, label, code.tobytes(), bool(by_label))
-            for row, label, code, by_label in zip(
-                bare, self.texts, self.coded.codes.packed, self.coded.from_label, strict=True
-            )
         ]
 
 
@@ -131,10 +126,29 @@ def _check_space(codes: BinaryCodes, held: str | None) -> None:
         )
 
 
-def labeled_row(row: Row, label: str | None, code: bytes, from_label: bool) -> Row:
-    """Return a row with this label, or without one, and the code that follows."""
-    own = row.vector_code
-    return row._replace(label=label, code=code if from_label else own, own_code=own if from_label else None)
+def _labeled_rows(rows: list[Row], class_ids: Sequence[int | None], coded: ItemCodes) -> list[Row]:
+    """Return rows with these classes, and the codes that follow."""
+    return [
+        row._replace(
+            class_id=class_id,
+            code=code.tobytes() if by_label else row.vector_code,
+            own_code=row.vector_code if by_label else None,
+        )
+        for row, class_id, code, by_label in zip(
+            rows, class_ids, coded.codes.packed, coded.from_label.tolist(), strict=True
+        )
+    ]
+
+
+def _coded(
+    change: Change, own: BinaryCodes, texts: Sequence[str | None], *, warn_unknown: bool = True
+) -> tuple[list[int | None], ItemCodes]:
+    """Return the classes of items with these labels, new ones included, and the codes that follow."""
+    class_ids, hasher = change.class_ids(texts), change.state.hasher
+    places = change.state.classes.places_of(class_ids)
+    if warn_unknown:
+        warn_of_unknown(hasher, texts, places)
+    return class_ids, item_codes(hasher, own, places)
 
 
 def put_items(
@@ -168,12 +182,14 @@ def put_items(
         rows = items.rows(chosen.tolist(), metadata, references)
         pictures = check_previews(previews, len(chosen))
         _note_kind(change.store, items.texts, chosen.tolist())
+        class_ids, coded = _coded(change, items.own, items.texts)
+        rows = _labeled_rows(rows, class_ids, coded)
         if items.vectors is not None:
             rows = _with_vectors(change, rows, items.vectors)
         change.store.put(rows, present=present)
         delete_previews(change.store, present)
         put_previews(change.store, chosen.tolist(), pictures)
-        change.change_codes(np.array(present, np.int64), items.coded.codes, chosen)
+        change.change_codes(np.array(present, np.int64), coded.codes, chosen)
     return chosen
 
 
@@ -184,15 +200,24 @@ def set_item_labels(session: Session, ids: np.ndarray, labels: LabelsLike, *, wa
         hasher = change.state.hasher
         check_class_kind(hasher, texts)
         before = change.store.rows(ids.tolist())
-        codes, from_label = item_codes(hasher, _vector_codes(before, hasher), texts, warn_unknown=warn_unknown)
-        rows = [
-            labeled_row(row, text, code.tobytes(), bool(by_label))
-            for row, text, code, by_label in zip(before, texts, codes.packed, from_label, strict=True)
-        ]
         _note_kind(change.store, texts, ids.tolist())
+        class_ids, coded = _coded(change, _vector_codes(before, hasher), texts, warn_unknown=warn_unknown)
+        rows = _labeled_rows(before, class_ids, coded)
         change.store.put(rows)
-        change.change_codes(ids, codes, ids)
-    return [item_of(row) for row in rows]
+        change.change_codes(ids, coded.codes, ids)
+        vocabulary = change.state.vocabulary
+    return [item_of(row, vocabulary) for row in rows]
+
+
+def change_classes(session: Session, make: Callable[[Vocabulary, int], Vocabulary]) -> ClassChange:
+    """Rename, merge or remove classes, or undo that; return the last change that was made or undone."""
+    with session.writing() as change:
+        vocabulary = make(change.state.vocabulary, change.generation)
+        change.name_classes(vocabulary)
+        change.change_codes()
+    last = vocabulary.events[-1]
+    number = last.subject if last.kind == "undo" else len(vocabulary.events) - 1
+    return next(each for each in vocabulary.changes if each.number == number)
 
 
 def declare(session: Session, fields: Fields) -> None:
@@ -244,8 +269,13 @@ def replace_model(
         change.store.set_meta("model", model)
         change.store.set_meta("n_bits", own.n_bits)
         change.store.set_meta("space", space_id)
+        change.class_ids(texts_of_classes(hasher))
+        vocabulary = change.state.vocabulary
+        class_ids = [vocabulary.require(text) for text in texts_of_classes(hasher)]
+        classes = ModelClasses.of(class_ids, change.generation, vocabulary)
+        change.store.set_meta("model_classes", classes.content)
         model_digest = None if kept else digest_of_model(model)
-        _recode(change.store, hasher, chosen.tolist(), own, model_digest)
+        _recode(change, hasher, classes, chosen.tolist(), own, model_digest)
         if vectors is not None:
             change.replace_vectors(chosen.tolist(), vectors)
 
@@ -287,18 +317,23 @@ def _keeps_codes(change: Change, hasher: BaseHasher) -> bool:
     return change.state.vectors is None and change.store.text_meta("space") == hasher.space_id_
 
 
-def _recode(store: Store, hasher: BaseHasher, ids: list[int], own: BinaryCodes, model_digest: str | None) -> None:
+def _recode(
+    change: Change,
+    hasher: BaseHasher,
+    classes: ModelClasses,
+    ids: list[int],
+    own: BinaryCodes,
+    model_digest: str | None,
+) -> None:
     """Give items the codes of a new hasher; their labels stay, and so do their digests if this one is None."""
-    rows = store.rows(ids)
-    bare = [
+    rows = [
         row._replace(code=code.tobytes(), own_code=None, model_digest=model_digest or row.model_digest)
-        for row, code in zip(rows, own.packed, strict=True)
+        for row, code in zip(change.store.rows(ids), own.packed, strict=True)
     ]
-    codes, from_label = item_codes(hasher, own, [row.label for row in rows])
-    store.put(
-        labeled_row(row, row.label, code.tobytes(), bool(by_label))
-        for row, code, by_label in zip(bare, codes.packed, from_label, strict=True)
-    )
+    class_ids = [row.class_id for row in rows]
+    places = classes.places_of(class_ids)
+    warn_of_unknown(hasher, [change.state.vocabulary.text(class_id) for class_id in class_ids], places)
+    change.store.put(_labeled_rows(rows, class_ids, item_codes(hasher, own, places)))
 
 
 def _encoded_vectors(change: Change, hasher: BaseHasher, ids: list[int]) -> BinaryCodes:

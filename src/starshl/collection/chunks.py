@@ -1,4 +1,4 @@
-"""Chunks: the codes, labels and declared fields of thousands of items in one value of the database.
+"""Chunks: the codes, classes and declared fields of thousands of items in one value of the database.
 
 A collection of a million items opens by reading a few hundred of them, and a filter on a declared field reads as few.
 They repeat what the rows say, in the same transaction. Each has a checksum over its place and the change that wrote it,
@@ -37,8 +37,8 @@ _INTEGERS = ("<i1", "<i2", "<i4", "<i8")
 _TYPES = {*_INTEGERS, "<f8"}
 # Whole numbers below it are exact as floats, and all other floats are whole.
 _EXACT = 2**53
-#: The column of the labels, as JSON texts.
-LABELS = "labels"
+#: The column of the ids of classes.
+CLASSES = "classes"
 # A change of one item writes a whole chunk: 50 kB at 128 bits.
 # Tests replace it, so that a few items take several chunks.
 ITEMS_PER_CHUNK = 2048
@@ -128,6 +128,10 @@ class Column(NamedTuple):
             return np.zeros(len(self.values), np.bool_)
         else:
             passing = _compared(COMPARISONS[word], self.values, value)
+        return self.masked(passing)
+
+    def masked(self, passing: np.ndarray) -> np.ndarray:
+        """Return which items pass and have a value."""
         return passing if self.present is None else passing & self.present
 
 
@@ -173,7 +177,7 @@ class ChunkItems:
         """Return what chunks hold of rows of any order."""
         ordered = sorted(rows, key=itemgetter(0))
         values = values_of(ordered, fields)
-        columns: dict[str, list[Value | None]] = {LABELS: [row.label for row in ordered]}
+        columns: dict[str, list[Value | None]] = {CLASSES: [row.class_id for row in ordered]}
         columns |= {field_column(name): values[name] for name in fields}
         packed = np.frombuffer(b"".join([row.code for row in ordered]), np.uint8)
         ids = np.array([row.id for row in ordered], np.int64)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._common.files import atomic_folder
-from .._common.labels import LabelsLike
+from .._common.labels import Label, LabelsLike
 from .._common.validation import SamplesLike, check_integer, check_number
 from .._common.warn import warn_caller
 from .._common.words import counted
@@ -25,8 +25,8 @@ from ..exceptions import UnknownIdError
 from ..hashers.base import BaseHasher
 from ..index.base import check_ids
 from ..index.metadata import metadata_texts
-from .answers import Explanation, Hit, Item, Preview, SearchResult
-from .changes import Samples, declare, put_items, replace_model, set_item_labels
+from .answers import ClassChange, Explanation, Hit, Item, Prediction, Preview, SearchResult
+from .changes import Samples, change_classes, declare, put_items, replace_model, set_item_labels
 from .duplicates import duplicates_of
 from .embedding import ItemKind, embedder_file, item_meta, load_embedder, unknown_texts_note
 from .explanation import explain_hits, id_of, with_explanations
@@ -36,7 +36,10 @@ from .filters import count_labels, count_values, kind_of_labels, labels_by_id, p
 from .folder import Kernels, digest_of_model, save_model
 from .items import Row, item_of, metadata_of
 from .journal import check_entry, check_receipt, find_receipt, read_entries
+from .labels import check_kind, kind_of, label_text
+from .model_classes import ModelClasses, texts_of_classes
 from .options import FilterKeywords, Filters, Metric, SearchKeywords, SearchOptions, check_keywords, takes_keywords
+from .predictions import check_has_classes, predicted
 from .previews import delete_previews, find_preview
 from .refit import refitted_hasher
 from .search import Queries, find_items, novelty_of, rejecting
@@ -45,6 +48,7 @@ from .state import State
 from .store import Store
 from .suspects import Suspect, find_suspects
 from .vectors import VectorDtype, create_vectors
+from .vocabulary import Vocabulary
 
 
 class Collection:
@@ -131,7 +135,9 @@ class Collection:
             meta |= {} if vectors is None else create_vectors(draft, vectors, hasher)
             meta |= item_meta(draft, hasher, embedder, kind, title)
             model, meta["space"] = save_model(draft, hasher, kernels)
-            Store.create(draft / DATABASE, model, hasher.n_bits_, meta)
+            vocabulary = Vocabulary().with_names(texts_of_classes(hasher), 0)
+            meta["model_classes"] = ModelClasses.of(range(len(vocabulary.names)), 0, vocabulary).content
+            Store.create(draft / DATABASE, model, hasher.n_bits_, meta, vocabulary.events)
         return cls(folder, kernels=kernels, steps=None if embedder is None else embedder.given_steps, n_jobs=n_jobs)
 
     def __init__(
@@ -303,6 +309,76 @@ class Collection:
             Warn if the hasher does not know a label.
         """
         return set_item_labels(self._session, check_ids(ids), labels, warn_unknown=warn_unknown)
+
+    @property
+    def classes(self) -> list[Label] | None:
+        """The classes of the hasher under the names that they have now, None if it knows no classes.
+
+        Merged classes count as one, and removed ones are left out. The hasher itself keeps the names of its fit.
+        """
+        with self.reading() as (state, _):
+            return state.shown_classes.labels if state.classes.ids else None
+
+    def predict(self, X: SamplesLike, *, probabilities: bool = False) -> Prediction:
+        """Predict the class of each row, under the names that classes have in this collection.
+
+        Probabilities of merged classes are added before the most likely one is chosen, and removed classes are left
+        out.
+
+        Parameters
+        ----------
+        X : samples for the hasher
+        probabilities : bool, default=False
+            Return those of all classes, too.
+        """
+        with self.reading() as (state, _):
+            check_has_classes(state.hasher)
+            labels, shares = predicted(state.hasher, state.shown_classes, X, with_shares=probabilities)
+            if not probabilities or shares is None:
+                return Prediction(labels)
+            return Prediction(labels, state.shown_classes.labels, shares.tolist())
+
+    def rename_class(self, label: Label, name: Label) -> ClassChange:
+        """Give a class another name: items, filters and predictions say it from then on, and no code changes.
+
+        The old name is free for another class afterward. Like :meth:`merge_classes` and :meth:`remove_class`, this can
+        be undone: :meth:`undo_class_change`.
+        """
+        text, new = label_text(label), label_text(name)
+        check_kind([new], kind_of([text]), "the class")
+        return change_classes(self._session, lambda known, version: known.renamed(text, new, version))
+
+    def merge_classes(self, label: Label, into: Label) -> ClassChange:
+        """Let a class count as another one: its items have the other label, and the old name still means it.
+
+        No code changes. Classes that were merged into the first one follow it.
+        """
+        text, other = label_text(label), label_text(into)
+        return change_classes(self._session, lambda known, version: known.merged(text, other, version))
+
+    def remove_class(self, label: Label) -> ClassChange:
+        """Hide a class: its items have no label until this is undone, and it is not predicted; no code changes."""
+        text = label_text(label)
+        return change_classes(self._session, lambda known, version: known.without(text, version))
+
+    def undo_class_change(self, number: int | None = None) -> ClassChange:
+        """Undo a rename, merger or removal of a class, the last one that stands if ``number`` is None."""
+        chosen = None if number is None else check_integer(number, "number", low=0)
+        return change_classes(self._session, lambda known, version: known.undone(chosen, version))
+
+    def class_changes(self) -> list[ClassChange]:
+        """Return all renames, mergers and removals of classes, undone or not, the oldest first."""
+        with self.reading() as (state, _):
+            return list(state.vocabulary.changes)
+
+    def label_since(self, label: Label | None, version: int) -> Label | None:
+        """Return what the class that a label stood for at an earlier :attr:`version` is called now, None if removed."""
+        with self.reading() as (state, _):
+            vocabulary = state.vocabulary
+        if label is None or not vocabulary.changes:
+            return label
+        class_id = vocabulary.as_of(version).id_of(label_text(label))
+        return label if class_id is None else vocabulary.label(class_id)
 
     def update(self, ids: ArrayLike, metadata: Sequence[Mapping[str, Any]]) -> None:
         """Replace the metadata of items; labels, codes and references stay."""
@@ -539,7 +615,7 @@ class Collection:
         with self.reading() as (state, store):
             rows = store.rows(wanted)
             kept = state.vectors_of(store, wanted).tolist() if vectors else [None] * len(rows)
-        return [item_of(row, vector) for row, vector in zip(rows, kept, strict=True)]
+            return [item_of(row, state.vocabulary, vector) for row, vector in zip(rows, kept, strict=True)]
 
     def title_of(self, item: Item | Hit) -> str:
         """Return what to call an item: its title, the last part of its reference, or its number."""
@@ -564,12 +640,12 @@ class Collection:
         with self.reading() as (_, store):
             return find_preview(store, check_ids([item]).tolist()[0])
 
-    def labels(self) -> dict[int, str | int | bool]:
+    def labels(self) -> dict[int, Label]:
         """Return the labels of all items that have one, by ascending id."""
         with self.reading() as (state, store):
             return labels_by_id(state, store)
 
-    def label_counts(self) -> dict[str | int | bool, int]:
+    def label_counts(self) -> dict[Label, int]:
         """Return how many items have each label, the most frequent first; unlabeled items are not counted."""
         with self.reading() as (state, store):
             return count_labels(state, store)
@@ -583,6 +659,12 @@ class Collection:
         """Return every stored row by id, from one unchanging state."""
         with self.reading() as (_, store):
             return list(store.all_rows())
+
+    def codes_and_items(self) -> tuple[BinaryCodes, list[Item]]:
+        """Return the codes of all items, and the items, by id and from one unchanging state."""
+        with self.reading() as (state, store):
+            items = [item_of(row, state.vocabulary) for row in store.all_rows()]
+            return state.index.reconstruct([item.id for item in items]), items
 
     def kept_features(self) -> tuple[str, ...]:
         """Return the columns of the hasher's table that items have as metadata, too, as the first item shows."""
@@ -688,8 +770,8 @@ class Collection:
         metadata are a JSON text in the column ``metadata``.
         """
         with self.reading() as (state, store):
-            rows, hasher, fields = list(store.all_rows()), state.hasher, store.fields()
-        write_rows(path, rows, hasher, fields)
+            rows, fields = list(store.all_rows()), store.fields()
+        write_rows(path, rows, state.vocabulary, state.hasher, fields)
         return len(rows)
 
 

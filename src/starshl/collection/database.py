@@ -24,7 +24,7 @@ _ITEMS = """CREATE TABLE items (
   id INTEGER PRIMARY KEY,
   code BLOB NOT NULL,
   own_code BLOB,
-  label TEXT,
+  class_id INTEGER,
   model_digest TEXT,
   vector_position INTEGER,
   vector_checksum INTEGER,
@@ -63,6 +63,13 @@ _RECEIPTS = """CREATE TABLE receipts (
   content TEXT NOT NULL
 ) WITHOUT ROWID"""
 _RECEIPTS_BY_NUMBER = "CREATE INDEX receipts_by_number ON receipts (number)"
+# What happened to classes: the log that the vocabulary is made from.
+_VOCABULARY = """CREATE TABLE vocabulary (
+  number INTEGER PRIMARY KEY,
+  version INTEGER NOT NULL,
+  checksum INTEGER NOT NULL,
+  content TEXT NOT NULL
+)"""
 # The entries of journals.
 _ENTRIES = """CREATE TABLE entries (
   journal TEXT NOT NULL,
@@ -82,6 +89,7 @@ _SCHEMA = [
     ("receipts", "table", _RECEIPTS),
     ("receipts_by_number", "index", _RECEIPTS_BY_NUMBER),
     ("entries", "table", _ENTRIES),
+    ("vocabulary", "table", _VOCABULARY),
 ]
 #: What an empty collection without declared fields, kept vectors and an embedder says about them.
 DEFAULT_META: dict[str, str | int] = {
@@ -96,6 +104,9 @@ DEFAULT_META: dict[str, str | int] = {
     "receipts_sum": 0,
     "n_entries": 0,
     "entries_sum": 0,
+    "n_vocabulary": 0,
+    "vocabulary_sum": 0,
+    "model_classes": "[[], 0]",
     "label_kind": "",
     "vector_dtype": "",
     "vector_file": "",
@@ -104,7 +115,7 @@ DEFAULT_META: dict[str, str | int] = {
 }
 Value = TypeVar("Value", str, int)
 BUSY_SECONDS = 10.0  # to wait for a lock of SQLite, which is held for one transaction
-# Reading a schema of eight tables takes SQLite a few dozen steps. A crafted file may demand any number.
+# Reading a schema of nine tables takes SQLite a few dozen steps. A crafted file may demand any number.
 _SCHEMA_STEPS = 1_000_000
 NOT_READ = "Nothing was read."
 NOT_MADE = "The collection was not made."
@@ -167,13 +178,14 @@ class Connection:
         self._open()
 
     @staticmethod
-    def create_file(path: Path, meta: dict[str, Any]) -> None:
-        """Make a new file whose tables are empty except for these entries of ``meta``."""
+    def create_file(path: Path, meta: dict[str, Any], vocabulary: Iterable[Sequence[Any]]) -> None:
+        """Make a new file whose tables are empty except for these entries of ``meta`` and ``vocabulary``."""
         with explaining_errors(path, NOT_MADE), closing(sqlite3.connect(path, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
             for _, _, statement in _SCHEMA:
                 connection.execute(statement)
             connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+            connection.executemany("INSERT INTO vocabulary VALUES (?, ?, ?, ?)", vocabulary)
 
     def close(self) -> None:
         """Close the connection; the last one to close empties the write-ahead log into the file."""

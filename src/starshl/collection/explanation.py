@@ -19,6 +19,7 @@ from ..hashers.base import BaseHasher
 from ..hashers.star.contributions import Contributions
 from .answers import ClassOfCode, Explanation, Hit, SearchResult
 from .items import Row, label_of
+from .model_classes import ShownClasses
 from .options import METRICS
 from .search import exact_distances
 from .state import State
@@ -80,9 +81,10 @@ def explain_hits(state: State, store: Store, X: SamplesLike, ids: list[int], met
         raise ValueError(f"X has {n_queries} rows; an explanation is about one query. Pass one row, such as X[:1].")
     file = state.vectors
     vector = None if file is None else kept_rows(state.hasher, X, file.layout.n_columns)[0]
-    query = ExplainedQuery.of(state.hasher.for_rows(X), X, vector, metric)
+    query = ExplainedQuery.of(state.hasher.for_rows(X), state.shown_classes, X, vector, metric)
     stored = [None] * len(ids) if file is None else list(state.vectors_of(store, ids))
-    return [query.explain(row, own) for row, own in zip(store.rows(ids), stored, strict=True)]
+    rows = store.rows(ids)
+    return [query.explain(row, label_of(row, state.vocabulary), own) for row, own in zip(rows, stored, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,21 +100,23 @@ class ExplainedQuery:
     novelty: float | None
 
     @classmethod
-    def of(cls, hasher: BaseHasher, X: SamplesLike, vector: np.ndarray | None, metric: str) -> ExplainedQuery:
+    def of(
+        cls, hasher: BaseHasher, classes: ShownClasses, X: SamplesLike, vector: np.ndarray | None, metric: str
+    ) -> ExplainedQuery:
         """Encode the one row of X."""
         words = hasher.class_words
         return cls(
             hasher.encode(X).to_signs()[0],
             hasher.decision_function(X)[0],
             vector,
-            None if words is None else _Codewords(hasher.class_labels, words),
+            None if words is None else _Codewords(_names(hasher, classes), words),
             hasher.contributions(X) if "contributions" in hasher.supports else None,
             metric,
             float(hasher.novelty(X)[0]) if "novelty" in hasher.supports else None,
         )
 
-    def explain(self, row: Row, stored: np.ndarray | None) -> Explanation:
-        """Explain the match with an item, given its row and its vector if that is kept."""
+    def explain(self, row: Row, label: Label | None, stored: np.ndarray | None) -> Explanation:
+        """Explain the match with an item, given its row, its label, and its vector if that is kept."""
         packed = np.frombuffer(row.code, np.uint8)[None]
         signs = BinaryCodes(packed, len(self.signs)).to_signs()[0]
         differing = np.flatnonzero(signs != self.signs)
@@ -126,7 +130,7 @@ class ExplainedQuery:
             differing=by_certainty.tolist(),
             query_class=None if self.words is None else self.words.nearest(self.signs),
             item_class=None if self.words is None else self.words.nearest(signs),
-            label=label_of(row),
+            label=label,
             code_from=row.code_from,
             rescored=self._exact(stored),
             metric=self.metric,
@@ -157,19 +161,29 @@ class ExplainedQuery:
         return parts.top_kernels(direction, _TOP), parts.top_views(direction, _TOP), parts.top_rows(direction, _TOP)
 
 
+def _names(hasher: BaseHasher, classes: ShownClasses) -> list[Label | None]:
+    """Return how each class of a hasher is shown; clusters are shown by number."""
+    if hasher.holds_clusters:
+        return list(hasher.class_labels)
+    return [classes.label(place) for place in range(len(classes.columns))]
+
+
 @dataclass(frozen=True, slots=True)
 class _Codewords:
-    """Words of classes; shorter than a code if only its first bits hold the class."""
+    """Words of classes, None for a removed one; shorter than a code if only its first bits hold the class."""
 
-    classes: list[Label]
+    classes: list[Label | None]
     words: np.ndarray
 
     def nearest_index(self, signs: np.ndarray) -> int:
-        return int((self.words != signs[: self.words.shape[1]]).sum(axis=1).argmin())
+        differing = (self.words != signs[: self.words.shape[1]]).sum(axis=1)
+        is_removed = np.array([label is None for label in self.classes])
+        return int(np.where(is_removed, self.words.shape[1] + 1, differing).argmin())
 
-    def nearest(self, signs: np.ndarray) -> ClassOfCode:
+    def nearest(self, signs: np.ndarray) -> ClassOfCode | None:
         index = self.nearest_index(signs)
-        return ClassOfCode(self.classes[index], int((self.words[index] != signs[: self.words.shape[1]]).sum()))
+        label, differing = self.classes[index], self.words[index] != signs[: self.words.shape[1]]
+        return None if label is None else ClassOfCode(label, int(differing.sum()))
 
 
 def _in_words(why: Explanation) -> str:

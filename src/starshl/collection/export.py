@@ -19,18 +19,23 @@ from ..codes.binary import n_bytes
 from ..hashers.base import BaseHasher
 from .fields import Fields, Value, values_of
 from .items import Row, label_of, metadata_of
+from .vocabulary import Vocabulary
 
 
-def write_rows(path: str | os.PathLike[str], rows: Sequence[Row], hasher: BaseHasher, fields: Fields) -> None:
+def write_rows(
+    path: str | os.PathLike[str], rows: Sequence[Row], vocabulary: Vocabulary, hasher: BaseHasher, fields: Fields
+) -> None:
     """Write rows to a file in the format that its ending names; the file is complete or absent."""
     writers = {".parquet": _write_parquet, ".jsonl": _write_json_lines}
     ending = Path(path).suffix
     if ending not in writers:
         raise ValueError(f"The file name ends in {ending!r}; use {' or '.join(writers)}.")
-    writers[ending](path, rows, hasher, fields)
+    writers[ending](path, rows, vocabulary, hasher, fields)
 
 
-def _write_json_lines(path: str | os.PathLike[str], rows: Sequence[Row], hasher: BaseHasher, fields: Fields) -> None:
+def _write_json_lines(
+    path: str | os.PathLike[str], rows: Sequence[Row], vocabulary: Vocabulary, hasher: BaseHasher, fields: Fields
+) -> None:
     with replacing_file(path) as file:
         for row in rows:
             entry = {
@@ -40,21 +45,23 @@ def _write_json_lines(path: str | os.PathLike[str], rows: Sequence[Row], hasher:
                 "space_id": hasher.space_id_,
                 "code_from": row.code_from,
                 "model_digest": row.model_digest,
-                "label": label_of(row),
+                "label": label_of(row, vocabulary),
                 "reference": row.reference,
                 "metadata": metadata_of(row),
             }
             file.write(json.dumps(entry).encode() + b"\n")
 
 
-def _write_parquet(path: str | os.PathLike[str], rows: Sequence[Row], hasher: BaseHasher, fields: Fields) -> None:
+def _write_parquet(
+    path: str | os.PathLike[str], rows: Sequence[Row], vocabulary: Vocabulary, hasher: BaseHasher, fields: Fields
+) -> None:
     # Imported here because JSON lines must work without the library behind it.
     from ..index.adapters.parquet_table import write_parquet
 
     content = b"".join(row.code for row in rows)
     packed = np.frombuffer(content, np.uint8).reshape(len(rows), n_bytes(hasher.n_bits_))
     others = [{name: value for name, value in metadata_of(row).items() if name not in fields} for row in rows]
-    labels = [label_of(row) for row in rows]
+    labels = [label_of(row, vocabulary) for row in rows]
     columns: dict[str, Sequence[Value | None]] = {
         "code_from": [row.code_from for row in rows],
         "model_digest": [row.model_digest for row in rows],

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import operator
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from functools import reduce
 
@@ -18,7 +18,7 @@ import numpy as np
 from .._common.warn import warn_caller
 from ..exceptions import CollectionFormatError, InputWarning
 from ..hashers.base import BaseHasher
-from .chunks import LABELS, field_column
+from .chunks import CLASSES, Column, field_column
 from .fields import Value, value_in
 from .items import class_kind
 from .labels import check_kind
@@ -77,7 +77,8 @@ def _labeled(state: State, store: Store, texts: tuple[str, ...]) -> np.ndarray:
     note = unknown_labels_note(state, store, texts)
     if note is not None:
         warn_caller(note)
-    return _compared(state, store, LABELS, [Condition(LABELS, "in", texts)])
+    wanted = np.isin(np.arange(len(state.vocabulary.names)), state.vocabulary.members(texts))
+    return _passing(state, store, CLASSES, lambda column: column.masked(wanted[column.values]))
 
 
 def kind_of_labels(hasher: BaseHasher, store: Store) -> str | None:
@@ -87,9 +88,9 @@ def kind_of_labels(hasher: BaseHasher, store: Store) -> str | None:
 
 def unknown_labels_note(state: State, store: Store, texts: Sequence[str]) -> str | None:
     """Say which of some labels, as JSON texts, no item has: one of them is usually a typo; None if all are known."""
-    columns = store.chunks.read_column(LABELS, state.cache.columns)
-    known = sorted({word for column in columns for word in column.words or ()})
-    unknown = sorted(set(texts) - set(known))
+    held = {state.vocabulary.shown_as[int(class_id)] for class_id in _counts_of_column(state, store, CLASSES)} - {-1}
+    known = sorted(state.vocabulary.names[class_id] for class_id in held)
+    unknown = sorted(text for text in texts if state.vocabulary.id_of(text) not in held)
     if not unknown or not known:
         return None
     by_letters = {text.strip('"').lower(): text for text in known}
@@ -114,11 +115,20 @@ def _typed(condition: Condition, kind: str) -> Condition:
 
 def _compared(state: State, store: Store, name: str, conditions: Sequence[Condition]) -> np.ndarray:
     """Return which items meet all conditions on one column."""
+    return _passing(
+        state,
+        store,
+        name,
+        lambda column: reduce(
+            operator.and_, (column.passing(condition.word, condition.value) for condition in conditions)
+        ),
+    )
+
+
+def _passing(state: State, store: Store, name: str, test: Callable[[Column], np.ndarray]) -> np.ndarray:
+    """Return which items pass a test of one column."""
     columns = store.chunks.read_column(name, state.cache.columns)
-    parts = [
-        reduce(operator.and_, (column.passing(condition.word, condition.value) for condition in conditions))
-        for column in columns
-    ]
+    parts = [test(column) for column in columns]
     passing = np.concatenate([np.empty(0, np.bool_), *parts])
     if len(passing) != len(state.index):
         raise CollectionFormatError.damaged(
@@ -203,18 +213,23 @@ def slow_filter_warning(names: Sequence[str], n_items: int) -> InputWarning:
 
 def count_labels(state: State, store: Store) -> dict[str | int | bool, int]:
     """Return how many items have each label, the most frequent first; equal numbers by label."""
-    ordered = sorted(_counts_of_column(state, store, LABELS).items(), key=lambda entry: (-entry[1], str(entry[0])))
-    return {json.loads(str(text)): count for text, count in ordered}
+    counts: Counter[str] = Counter()
+    for class_id, count in _counts_of_column(state, store, CLASSES).items():
+        text = state.vocabulary.text(int(class_id))
+        counts.update({} if text is None else {text: count})
+    ordered = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    return {json.loads(text): count for text, count in ordered}
 
 
 def labels_by_id(state: State, store: Store) -> dict[int, str | int | bool]:
     """Return the labels of all items that have one, by ascending id."""
     ids, known = store.chunks.read_codes()[0].tolist(), {}
-    texts = [text for column in store.chunks.read_column(LABELS, state.cache.columns) for text in column.to_list()]
-    named: dict[str, str | int | bool] = {str(text): json.loads(str(text)) for text in set(texts) - {None}}
-    for item, text in zip(ids, texts, strict=True):
-        if text is not None:
-            known[item] = named[str(text)]
+    columns = store.chunks.read_column(CLASSES, state.cache.columns)
+    class_ids = (class_id for column in columns for class_id in column.to_list())
+    for item, class_id in zip(ids, class_ids, strict=True):
+        label = None if class_id is None else state.vocabulary.label(int(class_id))
+        if label is not None:
+            known[item] = label
     return known
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._common.labels import Labels
+from .._common.labels import Label, Labels
 from .._common.validation import check_storable
 from .._common.warn import warn_caller
 from .._common.words import counted
@@ -20,6 +20,7 @@ from ..exceptions import CollectionFormatError
 from ..hashers.base import BaseHasher
 from .answers import Item
 from .labels import check_kind, kind_of, label_text
+from .vocabulary import Vocabulary
 
 _ID = struct.Struct("<q")
 _to_json = json.JSONEncoder().encode
@@ -30,15 +31,16 @@ class Row(NamedTuple):
     """One item as it is stored.
 
     ``code`` is what a search compares. If it follows from the label, ``own_code`` is the code of the vector, which
-    comes back when the label is removed; otherwise it is None. ``model_digest`` is that of the model that made the code
-    of the vector, None if it is not known. ``label`` and ``metadata`` are JSON texts. If vectors are kept,
-    ``vector_position`` is the number of this one's record in their file, and ``vector_checksum`` its checksum.
+    comes back when the label is removed; otherwise it is None. ``class_id`` is that of the label in the vocabulary.
+    ``model_digest`` is that of the model that made the code of the vector, None if it is not known. ``metadata`` is a
+    JSON text. If vectors are kept, ``vector_position`` is the number of this one's record in their file, and
+    ``vector_checksum`` its checksum.
     """
 
     id: int
     code: bytes
     own_code: bytes | None
-    label: str | None
+    class_id: int | None
     model_digest: str | None
     vector_position: int | None
     vector_checksum: int | None
@@ -74,22 +76,18 @@ def checked_row(record: tuple[Any, ...]) -> Row | None:
         return None
 
 
-def item_of(row: Row, vector: list[float] | None = None) -> Item:
+def item_of(row: Row, vocabulary: Vocabulary, vector: list[float] | None = None) -> Item:
     """Return what users see of a row, with its vector if that was asked for."""
-    return Item(row.id, label_of(row), metadata_of(row), row.reference, row.code_from, row.model_digest, vector)
+    label = label_of(row, vocabulary)
+    return Item(row.id, label, metadata_of(row), row.reference, row.code_from, row.model_digest, vector)
 
 
-def label_of(row: Row) -> str | int | bool | None:
+def label_of(row: Row, vocabulary: Vocabulary) -> Label | None:
     """Return the label of a row whose checksum is right; a crafted file may hold anything there."""
-    if row.label is None:
-        return None
-    try:
-        label = json.loads(row.label)
-    except (ValueError, RecursionError):
-        label = None
-    if not isinstance(label, str | int):
-        raise CollectionFormatError.damaged(f"the label of item {row.id} cannot be read")
-    return label
+    class_id = row.class_id
+    if class_id is not None and not (type(class_id) is int and 0 <= class_id < len(vocabulary.names)):
+        raise CollectionFormatError.damaged(f"the item {row.id} has the class {class_id!r}, which is unknown")
+    return vocabulary.label(class_id)
 
 
 def metadata_of(row: Row) -> dict[str, Any]:
@@ -126,30 +124,26 @@ class ItemCodes(NamedTuple):
     from_label: np.ndarray
 
 
-def item_codes(
-    hasher: BaseHasher, own: BinaryCodes, labels: Sequence[str | None], *, warn_unknown: bool = True
-) -> ItemCodes:
-    """Return the codes of items, given the codes of their vectors and their labels.
+def item_codes(hasher: BaseHasher, own: BinaryCodes, places: np.ndarray) -> ItemCodes:
+    """Return the codes of items, given the codes of their vectors and the places of their classes in the hasher.
 
-    If the hasher supports "relabel", an item with the label of a known class gets the codeword of the class, or a code
-    whose class field is that of the label. All other items keep the codes of their vectors.
+    If the hasher supports "relabel", an item of a known class gets the codeword of the class, or a code whose class
+    field is that of the label. All other items, whose places are -1, keep the codes of their vectors.
     """
     if "relabel" not in hasher.supports:
         return ItemCodes(own, np.zeros(len(own), bool))
-    class_of = {label_text(value): index for index, value in enumerate(hasher.class_labels)}
-    index = np.array([-1 if text is None else class_of.get(text, -1) for text in labels], np.int64)
-    from_label = index >= 0
-    if warn_unknown:
-        _warn_of_unknown([text for text in labels if text is not None and text not in class_of])
+    from_label = places >= 0
     packed = own.packed.copy()
     if from_label.any():
-        known = Labels.from_index(hasher.classes_, index[from_label], hasher.classes_.dtype)
+        known = Labels.from_index(hasher.classes_, places[from_label], hasher.classes_.dtype)
         packed[from_label] = hasher.relabel(own[np.flatnonzero(from_label)], known).packed
     return ItemCodes(replace(own, packed=packed), from_label)
 
 
-def _warn_of_unknown(unknown: list[str]) -> None:
-    if not unknown:
+def warn_of_unknown(hasher: BaseHasher, texts: Sequence[str | None], places: np.ndarray) -> None:
+    """Warn of labels that the hasher does not know, if known ones would give items their codes."""
+    unknown = [text for text, place in zip(texts, places.tolist(), strict=True) if text is not None and place < 0]
+    if not unknown or "relabel" not in hasher.supports:
         return
     different = sorted(set(unknown))
     shown = ", ".join(different[:_SHOWN]) + (", ..." if len(different) > _SHOWN else "")

@@ -15,9 +15,9 @@ from ..codes.binary import BinaryCodes
 from ..exceptions import InputError
 from ..hashers.base import BaseHasher
 from ..index.residual import VectorQueries, class_fields
-from .answers import Hit, SearchResult
+from .answers import Hit, Item, SearchResult
 from .filters import passing_items
-from .items import Row, label_of, metadata_of
+from .items import item_of
 from .options import SearchOptions
 from .state import State
 from .store import Store
@@ -105,9 +105,13 @@ def find_items(
     """Return what each query finds, rejected or not; ``pause`` is called before each piece of the work."""
     passing = passing_items(state, store, options.filters)
     found: list[SearchResult] = []
+
+    def read(ids: list[int]) -> list[Item]:
+        return [item_of(row, state.vocabulary) for row in store.rows(ids)]
+
     for span in queries.spans(options, len(state.index)):
         pause()
-        found += found_of(_neighbors(state, store, queries.part(span), options, passing), options, store.rows)
+        found += found_of(_neighbors(state, store, queries.part(span), options, passing), options, read)
     return found
 
 
@@ -124,25 +128,25 @@ def _neighbors(
 
 
 def found_of(
-    neighbors: Iterable[tuple[np.ndarray, ...]], options: SearchOptions, read: Callable[[list[int]], Iterable[Row]]
+    neighbors: Iterable[tuple[np.ndarray, ...]], options: SearchOptions, read: Callable[[list[int]], Iterable[Item]]
 ) -> list[SearchResult]:
     """Return the first k neighbors of each query as hits, and how many there are.
 
-    Neighbors are arrays of distances and ids, perhaps with distances of vectors. ``read`` returns the rows of ids;
-    items that it does not return are left out.
+    Neighbors are arrays of distances and ids, perhaps with distances of vectors. ``read`` returns the items of ids;
+    those that it does not return are left out.
     """
     shown = [(len(found[1]), *(column[: options.k].tolist() for column in found)) for found in neighbors]
-    rows = {row.id: row for row in read(sorted({item for _, _, ids, *_ in shown for item in ids}))}
+    items = {item.id: item for item in read(sorted({item for _, _, ids, *_ in shown for item in ids}))}
 
     def hits(columns: Sequence[list[Any]]) -> list[Hit]:
         listed = zip(*columns, strict=True)
-        return [_hit(rows[item], distance, *exact) for distance, item, *exact in listed if item in rows]
+        return [_hit(items[item], distance, *exact) for distance, item, *exact in listed if item in items]
 
     return [SearchResult(hits(columns), total) for total, *columns in shown]
 
 
-def _hit(row: Row, distance: float, rescored: float | None = None) -> Hit:
-    return Hit(row.id, distance, rescored, label_of(row), metadata_of(row), row.reference, row.code_from)
+def _hit(item: Item, distance: float, rescored: float | None = None) -> Hit:
+    return Hit(item.id, distance, rescored, item.label, item.metadata, item.reference, item.code_from)
 
 
 def rejecting(found: Iterable[SearchResult], novelty: np.ndarray, share: float) -> list[SearchResult]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +37,7 @@ from .vectors import (
     new_file_name,
     trim,
 )
+from .vocabulary import Vocabulary
 
 DATABASE = "items.sqlite"
 _LOCK = "writer.lock"
@@ -51,6 +52,19 @@ class Change:
     generation: int
     state: State
     successor: State | None = None
+
+    def name_classes(self, vocabulary: Vocabulary) -> None:
+        """Store what has happened to classes."""
+        self.store.append_events(vocabulary)
+        self.state = replace(self.state, vocabulary=vocabulary)
+
+    def class_ids(self, texts: Sequence[str | None]) -> list[int | None]:
+        """Return the classes of names, which are added to the vocabulary where they are new."""
+        known = self.state.vocabulary
+        vocabulary = known.with_names([text for text in texts if text is not None], self.generation)
+        if vocabulary is not known:
+            self.name_classes(vocabulary)
+        return [None if text is None else vocabulary.id_of(text) for text in texts]
 
     def keep_vectors(self, ids: list[int], vectors: np.ndarray) -> dict[int, VectorLocation]:
         """Write vectors to the disk, where they belong to this change; return where each is."""

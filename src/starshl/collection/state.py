@@ -17,8 +17,10 @@ from ..index.memory import MemoryIndex
 from .chunks import ColumnCache
 from .folder import Kernels, load_model
 from .items import Row
+from .model_classes import ModelClasses, ShownClasses
 from .store import Store
 from .vectors import VECTOR_DTYPES, RecordLayout, VectorFile
+from .vocabulary import Vocabulary
 
 
 @dataclass(slots=True)
@@ -31,7 +33,7 @@ class FilterCache:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """One state: its number, the hasher by name and as an object, the codes, and the file of vectors if it keeps them.
+    """One state: its number, the hasher by name and as an object, the classes, the codes, and the file of vectors.
 
     Threads search it while others make the next one. ``n_at_choice`` is how many items there were when the kind of
     index was chosen. ``cache`` is shared with the states that follow.
@@ -40,6 +42,8 @@ class State:
     generation: int
     model: str
     hasher: BaseHasher
+    vocabulary: Vocabulary
+    classes: ModelClasses
     index: MemoryIndex
     n_at_choice: int
     vectors: VectorFile | None
@@ -58,8 +62,12 @@ class State:
         _check_space(store, hasher)
         vectors = _vector_file(store, folder)
         ids, codes = _from_chunks(store, n_bits)
+        vocabulary = store.read_vocabulary()
+        classes = ModelClasses.read(store.text_meta("model_classes"), vocabulary, hasher)
         index = make_index(codes, ids, hasher=hasher, n_jobs=n_jobs)
-        return cls(store.meta("generation"), model, hasher, index, max(len(ids), 1), vectors, FilterCache({}, None))
+        n_at_choice = max(len(ids), 1)
+        generation, cache = store.meta("generation"), FilterCache({}, None)
+        return cls(generation, model, hasher, vocabulary, classes, index, n_at_choice, vectors, cache)
 
     def caught_up(self, store: Store) -> Self | None:
         """Return the state that ``store`` sees by reading only what changed, or None if that is not listed."""
@@ -74,8 +82,14 @@ class State:
         ids, codes = _unpacked(rows, self.index.n_bits)
         touched = np.array(changed, np.int64)
         gone = touched[self.index.holds(touched)]
-        successor = self.changed(store.meta("generation"), gone, codes, ids)
+        known = replace(self, vocabulary=store.read_vocabulary(self.vocabulary))
+        successor = known.changed(store.meta("generation"), gone, codes, ids)
         return successor if len(successor.index) == store.meta("n_items") else None
+
+    @property
+    def shown_classes(self) -> ShownClasses:
+        """The classes of the hasher as users see them now."""
+        return self.classes.shown(self.vocabulary)
 
     @property
     def vector_file_name(self) -> str:

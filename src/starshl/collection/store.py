@@ -22,11 +22,12 @@ import numpy as np
 
 from .._common.platform import open_file, sync_content, write_at
 from ..exceptions import CollectionError, CollectionFormatError, UnknownIdError
-from .chunks import LABELS, ChunkItems, Chunks, field_column
+from .chunks import CLASSES, ChunkItems, Chunks, field_column
 from .database import DEFAULT_META, FORMAT, HAS_LISTED_ID, SUM_MODULUS, Connection
 from .fields import Fields, fields_text, read_fields, values_of
 from .items import COLUMNS, Row, checked_row
 from .vectors import VectorLocation
+from .vocabulary import Event, Vocabulary
 
 _META_SUM = "meta_sum"
 _COLUMNS = ", ".join(COLUMNS)
@@ -58,13 +59,20 @@ class Store:
         self._log = ChangeLog(self.connection)
 
     @staticmethod
-    def create(path: Path, model: str, n_bits: int, more_meta: dict[str, str | int]) -> None:
-        """Make a new, empty file and the counter of its changes; ``more_meta`` are some of ``DEFAULT_META``."""
+    def create(
+        path: Path, model: str, n_bits: int, more_meta: dict[str, str | int], events: Sequence[Event] = ()
+    ) -> None:
+        """Make a new file without items and the counter of its changes.
+
+        ``more_meta`` are some of ``DEFAULT_META``, and ``events`` begin the vocabulary.
+        """
         create_counter(path.with_name(COUNTER))
         numbers = {"generation": 0, "n_items": 0, "items_sum": 0, "n_bits": n_bits}
         meta = {"format": FORMAT} | DEFAULT_META | more_meta | numbers | {"model": model} | EMPTY_LOG
         meta |= Chunks.no_chunks(_column_names(read_fields(str(meta["fields"]))))
-        Connection.create_file(path, meta | {_META_SUM: _sum_of(meta)})
+        records = [event.record(number) for number, event in enumerate(events)]
+        meta |= {"n_vocabulary": len(records), "vocabulary_sum": sum(record[2] for record in records) % SUM_MODULUS}
+        Connection.create_file(path, meta | {_META_SUM: _sum_of(meta)}, records)
 
     def close(self) -> None:
         self.connection.close()
@@ -140,6 +148,28 @@ class Store:
     def fields(self) -> Fields:
         """Return the declared metadata fields."""
         return read_fields(self.text_meta("fields"))
+
+    def read_vocabulary(self, known: Vocabulary | None = None) -> Vocabulary:
+        """Return the classes, or those already known if nothing has happened to them since."""
+        if known is not None and len(known.events) == self.meta("n_vocabulary"):
+            return known
+        query = "SELECT number, version, checksum, content FROM vocabulary ORDER BY number"
+        records = self.connection.execute(query).fetchall()
+        try:
+            self.check_count("vocabulary", len(records), sum(record[2] for record in records))
+            events = [Event.of_record(*record) for record in records]
+            if [record[0] for record in records] != list(range(len(records))):
+                raise ValueError("its events are not numbered in their order")
+            return Vocabulary.replay(events)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise CollectionFormatError.damaged(f"its vocabulary cannot be read ({error})", self.path) from error
+
+    def append_events(self, vocabulary: Vocabulary) -> None:
+        """Store the events of a vocabulary that are not stored yet; only inside :meth:`writing`."""
+        stored = self.meta("n_vocabulary")
+        records = [event.record(number) for number, event in enumerate(vocabulary.events[stored:], stored)]
+        self.connection.execute_many("INSERT INTO vocabulary VALUES (?, ?, ?, ?)", records)
+        self.count("vocabulary", len(records), sum(record[2] for record in records))
 
     def rewrite_chunks(self) -> None:
         """Write all chunks again, without gaps; only inside :meth:`writing`."""
@@ -233,7 +263,7 @@ class Store:
 
     def has_labels_besides(self, ids: list[int]) -> bool:
         """Return whether an item that is not among these has a label."""
-        query = f"SELECT 1 FROM items WHERE label IS NOT NULL AND NOT {HAS_LISTED_ID} LIMIT 1"
+        query = f"SELECT 1 FROM items WHERE class_id IS NOT NULL AND NOT {HAS_LISTED_ID} LIMIT 1"
         return self.connection.execute(query, [json.dumps(ids)]).fetchone() is not None
 
     def vector_locations(self, ids: list[int]) -> dict[int, VectorLocation]:
@@ -332,7 +362,7 @@ def _sum_of(meta: dict[str, Any]) -> int:
 
 
 def _column_names(fields: Fields) -> list[str]:
-    return [LABELS, *(field_column(name) for name in fields)]
+    return [CLASSES, *(field_column(name) for name in fields)]
 
 
 def _portions(rows: Iterator[Row]) -> Iterator[list[Row]]:

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.validation import SamplesLike
-from ..collection.answers import SearchResult
+from ..collection.answers import Item, SearchResult
 from ..collection.collection import Collection
 from ..collection.filters import passing_items
-from ..collection.items import Row
+from ..collection.items import item_of
 from ..collection.options import FilterKeywords, Filters, SearchKeywords, SearchOptions, check_keywords
 from ..collection.search import (
     Listed,
@@ -186,7 +186,7 @@ class MergedSearch(NamedTuple):
             neighbors = self._nearest(self.options.n_nearest)
         else:
             neighbors = self._rescored(rescoring, self.options.n_nearest)
-        return found_of(neighbors, self.options, self._rows)
+        return found_of(neighbors, self.options, self._items)
 
     def _nearest(self, k: int) -> Iterable[tuple[np.ndarray, ...]]:
         codes = self.asked.queries.codes
@@ -224,8 +224,8 @@ class MergedSearch(NamedTuple):
                 order = np.argsort(ids)
                 yield rescoring.best(kept, distances[order[np.searchsorted(ids, kept.ids, sorter=order)]], k)
 
-    def _rows(self, ids: list[int]) -> list[Row]:
-        return [row for part in self.ask(rows_here, np.array(ids, np.int64)) for row in part]
+    def _items(self, ids: list[int]) -> list[Item]:
+        return [item for part in self.ask(items_here, np.array(ids, np.int64)) for item in part]
 
 
 def _listed(
@@ -302,10 +302,10 @@ def exact_parts(
         ]
 
 
-def rows_here(collection: Collection, ids: np.ndarray) -> list[Row]:
-    """Return the rows of those items that are here."""
+def items_here(collection: Collection, ids: np.ndarray) -> list[Item]:
+    """Return those items that are here."""
     with collection.reading() as (state, store):
-        return store.rows(ids[state.index.holds(ids)].tolist())
+        return [item_of(row, state.vocabulary) for row in store.rows(ids[state.index.holds(ids)].tolist())]
 
 
 class Merged(NamedTuple):

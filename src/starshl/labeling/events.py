@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +30,7 @@ class Answer:
     confidences : how sure the prediction was
     ways : how each item came to be asked for, see :class:`~starshl.labeling.Proposal`; "chosen" by the person
     n_changed : how many items without a given label changed their prediction
+    version : that of the collection which the answer made; labels are what classes were called then
     """
 
     ids: list[int]
@@ -39,6 +40,16 @@ class Answer:
     confidences: list[float]
     ways: list[str]
     n_changed: int
+    version: int
+
+    def renamed(self, name: Callable[[Label | None, int], Label | None]) -> Answer:
+        """Return the answer under the names that ``name`` gives the labels of a version."""
+        return replace(
+            self,
+            label=name(self.label, self.version),
+            before=[name(label, self.version) for label in self.before],
+            predicted=[name(label, self.version) for label in self.predicted],
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,6 +151,7 @@ class Lesson:
                 confidences=np.round(revision.estimate.confidences[positions], 4).tolist(),
                 ways=[self._ways.get(item, "chosen") for item in checked.tolist()],
                 n_changed=0,
+                version=revision.version + 1,
             )
             after: list[Label | None] = [label] * len(checked)
             successor = self._relabeled(revision, event, positions, after)
@@ -310,7 +311,11 @@ class Lesson:
         """Return the revision that the collection holds; predictions stay, if the labels are the known ones."""
         # Read first: if the collection changes meanwhile, the next call reads again.
         version = self.collection.version
-        events = tuple(read_event(text) for text in self.collection.journal(JOURNAL))
+        read = (read_event(text) for text in self.collection.journal(JOURNAL))
+        # Classes may have been renamed or merged since an answer, and an undo must not bring an old name back.
+        events = tuple(
+            event.renamed(self.collection.label_since) if isinstance(event, Answer) else event for event in read
+        )
         labels = self.collection.labels()
         names = np.array([labels.get(item) for item in self._items.ids.tolist()], dtype=object)
         classes = ordered_classes(events, names)

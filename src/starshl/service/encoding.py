@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
 
-from ..client.answers import Prediction
+from .._common.labels import Label
 from ..codes.binary import BinaryCodes
+from ..collection.answers import Prediction
+from ..collection.model_classes import ShownClasses
+from ..collection.predictions import check_has_classes, predicted
 from ..hashers.base import BaseHasher, Capability
 
 # Squares of larger numbers, and their sums over many columns, might be infinite.
@@ -67,26 +70,32 @@ class EncodedRows:
 
     hasher: BaseHasher
     codes: BinaryCodes
-    labels: Any = None
-    probabilities: Any = None
+    classes: list[Label] = field(default_factory=list)
+    labels: list[Label | None] | None = None
+    probabilities: np.ndarray | None = None
 
     @classmethod
-    def of(cls, hasher: BaseHasher, kind: str, X: np.ndarray) -> EncodedRows:
+    def of(cls, hasher: BaseHasher, classes: ShownClasses, kind: str, X: np.ndarray) -> EncodedRows:
         """Encode rows as items ("database") or queries ("encode"), or predict their labels."""
-        taking = hasher.for_rows(X)
         if kind == "database":
-            return cls(hasher, taking.encode_database(X))
+            return cls.for_storage(hasher, X)
+        taking = hasher.for_rows(X)
         if kind == "encode":
             return cls(hasher, taking.encode(X))
         no_codes = BinaryCodes(np.empty((len(X), 1), np.uint8), 8)
-        probabilities = taking.predict_proba(X) if kind == "predict_proba" else None
-        return cls(hasher, no_codes, np.asarray(taking.predict(X)), probabilities)
+        labels, shares = predicted(hasher, classes, X, with_shares=kind == "predict_proba")
+        return cls(hasher, no_codes, classes.labels, labels, shares if kind == "predict_proba" else None)
+
+    @classmethod
+    def for_storage(cls, hasher: BaseHasher, X: np.ndarray) -> EncodedRows:
+        """Encode rows as items."""
+        return cls(hasher, hasher.for_rows(X).encode_database(X))
 
     def part(self, rows: slice) -> EncodedRows:
         """Return what belongs to some of the rows."""
         labels = None if self.labels is None else self.labels[rows]
         probabilities = None if self.probabilities is None else self.probabilities[rows]
-        return EncodedRows(self.hasher, self.codes[rows], labels, probabilities)
+        return EncodedRows(self.hasher, self.codes[rows], self.classes, labels, probabilities)
 
 
 def can_predict(hasher: BaseHasher, method: Capability = "predict") -> bool:
@@ -96,18 +105,13 @@ def can_predict(hasher: BaseHasher, method: Capability = "predict") -> bool:
 
 def check_predicts(hasher: BaseHasher, probabilities: bool) -> None:
     """Refuse predictions that the hasher cannot make."""
-    hasher.require("predict")
-    if hasher.holds_clusters:
-        raise ValueError(
-            "The codes of this collection were learned without labels: they tell clusters apart, which have no names, "
-            "so no label can be predicted. Label some items and fit again, or use a model that was fitted with labels."
-        )
+    check_has_classes(hasher)
     if probabilities:
         hasher.require("predict_proba")
 
 
 def predictions(encoded: EncodedRows) -> Prediction:
     """Return predicted labels as plain values."""
-    classes = None if encoded.probabilities is None else encoded.hasher.class_labels
-    probabilities = None if encoded.probabilities is None else encoded.probabilities.tolist()
-    return Prediction(encoded.labels.tolist(), classes, probabilities)
+    if encoded.probabilities is None:
+        return Prediction(encoded.labels or [], None, None)
+    return Prediction(encoded.labels or [], encoded.classes, encoded.probabilities.tolist())

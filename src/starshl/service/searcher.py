@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from ..client.answers import CollectionInfo, Prediction, Written
+from ..client.answers import CollectionInfo, Written
 from ..codes.binary import BinaryCodes
-from ..collection.answers import Item, Preview, SearchResult
+from ..collection.answers import Item, Prediction, Preview, SearchResult
 from ..collection.collection import Collection
 from ..collection.filters import slow_filter_warning
 from ..collection.options import ALL_ITEMS, Filters, SearchOptions
@@ -126,7 +126,6 @@ class Searcher:
         """Return what the collection is and can do."""
         with self.opened() as collection:
             hasher = collection.hasher
-            has_classes = bool(hasher.class_labels) and not hasher.holds_clusters
             return CollectionInfo(
                 name=self.name,
                 n_items=len(collection),
@@ -136,7 +135,7 @@ class Searcher:
                 vectors=collection.vector_dtype,
                 label_kind=collection.label_kind,
                 fields=collection.fields,
-                classes=hasher.class_labels if has_classes else None,
+                classes=collection.classes,
                 predicts=can_predict(hasher),
                 probabilities=can_predict(hasher, "predict_proba"),
                 writable=not self.read_only,
@@ -333,10 +332,10 @@ class Searcher:
         """Encode the rows of all requests in one call."""
         started = time.perf_counter()
         X = np.concatenate(matrices)
-        with self.opened() as collection:
-            hasher = collection.hasher
+        with self.opened() as collection, collection.reading() as (state, _):
+            hasher, classes = state.hasher, state.shown_classes
         pause()  # the collection may have been away for long
-        encoded = EncodedRows.of(hasher, kind, X)
+        encoded = EncodedRows.of(hasher, classes, kind, X)
         self._observer.encoded(self.name, len(matrices), len(X), time.perf_counter() - started)
         ends = np.cumsum([len(rows) for rows in matrices]).tolist()
         return [encoded.part(slice(end - len(rows), end)) for rows, end in zip(matrices, ends, strict=True)]

@@ -15,6 +15,7 @@ import numpy as np
 
 from .._common.labels import Label
 from ..client.answers import Written
+from ..collection.answers import ClassChange
 from ..collection.collection import Collection
 from ..collection.options import Filters
 from ..hashers.base import BaseHasher
@@ -84,9 +85,8 @@ class Writer:
         def store(collection: Collection, ids: np.ndarray) -> None:
             # If the hasher has been replaced since, the codes are worthless; while this runs, it cannot be replaced
             # again.
-            fresh = (
-                encoded if encoded.hasher is collection.hasher else EncodedRows.of(collection.hasher, "database", rows)
-            )
+            hasher = collection.hasher
+            fresh = encoded if encoded.hasher is hasher else EncodedRows.for_storage(hasher, rows)
             method = collection.upsert if replace else collection.add
             method(
                 rows if collection.vector_dtype else None,
@@ -135,6 +135,16 @@ class Writer:
                 collection.declare_fields(fields)
 
         return self.run_exclusively(declare)
+
+    def change_classes(self, change: Callable[[Collection], ClassChange]) -> Future[ClassChange]:
+        """Rename, merge or remove classes, or undo that."""
+        self.check_writable()
+
+        def run() -> ClassChange:
+            with self._opened() as collection:
+                return change(collection)
+
+        return self.run_exclusively(run)
 
     def replace_hasher(self, hasher: BaseHasher, *, receipt: tuple[str, str] | None = None) -> Future[None]:
         """Encode the kept vectors of all items with another hasher; store a receipt together with that."""

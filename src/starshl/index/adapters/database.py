@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from abc import abstractmethod
 from collections.abc import Collection as Container
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from ..._common.words import counted
-from ...codes.binary import BinaryCodes, n_bytes
+from ...codes.binary import BinaryCodes
 from ...exceptions import UnknownIdError, UnsupportedOperationError
 from ..base import HammingIndex, Neighbors, RadiusNeighbors
 
@@ -28,8 +27,8 @@ class StoredItems(Protocol):
     @property
     def n_bits(self) -> int: ...
 
-    def rows(self) -> Sequence[Any]:
-        """Return rows with ``id``, ``code`` (packed), ``reference``, and ``label`` and ``metadata`` (JSON texts)."""
+    def codes_and_items(self) -> tuple[BinaryCodes, Sequence[Any]]:
+        """Return codes, and items with ``id``, ``label``, ``metadata`` and ``reference``, in the same order."""
 
 
 class DatabaseIndex(HammingIndex):
@@ -76,16 +75,14 @@ def items_of(collection: StoredItems) -> tuple[BinaryCodes, np.ndarray, list[dic
             "compare codes only by Hamming distance. Search the collection itself, or export a collection of another "
             "hasher."
         )
-    rows, n_bits = collection.rows(), collection.n_bits
-    packed = np.frombuffer(b"".join(row.code for row in rows), np.uint8).reshape(len(rows), n_bytes(n_bits))
-    codes = BinaryCodes(packed, n_bits, collection.hasher.space_id_)
-    metadata = [_fields_of(row) | json.loads(row.metadata) for row in rows]
-    return codes, np.array([row.id for row in rows], np.int64), metadata
+    codes, items = collection.codes_and_items()
+    metadata = [_fields_of(item) | item.metadata for item in items]
+    return codes, np.array([item.id for item in items], np.int64), metadata
 
 
-def _fields_of(row: Any) -> dict[str, Any]:
-    fields = {} if row.reference is None else {"reference": row.reference}
-    return fields if row.label is None else {**fields, "label": json.loads(row.label)}
+def _fields_of(item: Any) -> dict[str, Any]:
+    fields = {} if item.reference is None else {"reference": item.reference}
+    return fields if item.label is None else {**fields, "label": item.label}
 
 
 def to_neighbors(rankings: list[Ranking]) -> Neighbors:

@@ -8,7 +8,7 @@ from fastapi import Path, Query
 
 from ..._version import __version__
 from ...client.answers import CollectionInfo, ItemPage, Written
-from ...collection.answers import Item
+from ...collection.answers import ClassChange, Item
 from ...collection.options import ALL_ITEMS, Filters
 from ..inputs import row_items, text_items
 from ..searcher import Searcher
@@ -16,6 +16,8 @@ from ..writes import NewItems
 from .dependencies import SearcherDep, ServiceDep, WriteKeyDep, in_thread, result_of, router
 from .schemas import (
     AddRequest,
+    ClassCount,
+    Classes,
     Collections,
     Count,
     FieldsRequest,
@@ -24,7 +26,11 @@ from .schemas import (
     ItemsRequest,
     LabelsRequest,
     ListRequest,
+    MergeRequest,
+    RemoveClassRequest,
     RemoveRequest,
+    RenameRequest,
+    UndoRequest,
     UpdateRequest,
 )
 
@@ -52,6 +58,38 @@ async def declare_fields(body: FieldsRequest, searcher: SearcherDep) -> Collecti
     """Declare metadata fields, so that filters on them are fast; every item must fit, or nothing changes."""
     await result_of(searcher.writer.declare_fields(body.fields))
     return await in_thread(searcher.info)
+
+
+@routes.get("/{name}/classes")
+async def list_classes(searcher: SearcherDep) -> Classes:
+    """List the classes, the most frequent first, and what was renamed, merged or removed."""
+    return await in_thread(_classes, searcher)
+
+
+@routes.post("/{name}/classes/rename")
+async def rename_class(body: RenameRequest, searcher: SearcherDep) -> ClassChange:
+    """Give a class another name; no code changes."""
+    change = searcher.writer.change_classes(lambda collection: collection.rename_class(body.label, body.name))
+    return await result_of(change)
+
+
+@routes.post("/{name}/classes/merge")
+async def merge_classes(body: MergeRequest, searcher: SearcherDep) -> ClassChange:
+    """Let a class count as another one; no code changes."""
+    change = searcher.writer.change_classes(lambda collection: collection.merge_classes(body.label, body.into))
+    return await result_of(change)
+
+
+@routes.post("/{name}/classes/remove")
+async def remove_class(body: RemoveClassRequest, searcher: SearcherDep) -> ClassChange:
+    """Hide a class: its items have no label until this is undone."""
+    return await result_of(searcher.writer.change_classes(lambda collection: collection.remove_class(body.label)))
+
+
+@routes.post("/{name}/classes/undo")
+async def undo_class_change(body: UndoRequest, searcher: SearcherDep) -> ClassChange:
+    """Undo a rename, merger or removal of a class."""
+    return await result_of(searcher.writer.change_classes(lambda collection: collection.undo_class_change(body.number)))
 
 
 @items_routes.post("/items", status_code=201)
@@ -139,6 +177,13 @@ async def _new_items(body: AddRequest, searcher: Searcher, *, ids_required: bool
     if body.rows:
         return await result_of(row_items(searcher, body.rows, items))
     return items
+
+
+def _classes(searcher: Searcher) -> Classes:
+    with searcher.opened() as collection:
+        counts, changes = collection.label_counts(), collection.class_changes()
+        counts |= {label: 0 for label in collection.classes or () if label not in counts}
+    return Classes(classes=[ClassCount(label=label, items=n) for label, n in counts.items()], changes=changes)
 
 
 def _page(searcher: Searcher, after: int | None, limit: int, filters: Filters = ALL_ITEMS) -> ItemPage:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, Strict
 
 from ...client.answers import CollectionInfo, Job, Snapshot
 from ...codes.binary import BinaryCodes
-from ...collection.answers import SearchResult
+from ...collection.answers import ClassChange, SearchResult
 from ...collection.options import Filters, Metric, SearchKeywords, SearchOptions
 from ..writes import NewItems
 
@@ -139,6 +139,32 @@ class LabelsRequest(Strict):
     """New labels of items; null takes a label away."""
 
     items: Annotated[list[ItemLabel], Field(fail_fast=True, min_length=1, max_length=MOST_ROWS)]
+
+
+class RenameRequest(Strict):
+    """A class and its new name."""
+
+    label: Label
+    name: Label
+
+
+class MergeRequest(Strict):
+    """A class, and the class that it becomes part of."""
+
+    label: Label
+    into: Label
+
+
+class RemoveClassRequest(Strict):
+    """A class to hide."""
+
+    label: Label
+
+
+class UndoRequest(Strict):
+    """The number of a change of classes; null is the last one that stands."""
+
+    number: Annotated[int, Field(ge=0)] | None = None
 
 
 class ItemsRequest(Strict):
@@ -324,6 +350,22 @@ class Health:
 class Collections:
     version: str
     collections: list[CollectionInfo]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassCount:
+    """A class under the name that it has now, and how many items have it."""
+
+    label: Label
+    items: int
+
+
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """All classes that items have or the hasher predicts, and what was renamed, merged or removed."""
+
+    classes: list[ClassCount]
+    changes: list[ClassChange]
 
 
 @dataclass(frozen=True, slots=True)

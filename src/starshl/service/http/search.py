@@ -12,7 +12,8 @@ from fastapi.responses import Response
 
 from ..._common.labels import Label
 from ..._common.strict_json import parse_json
-from ...client.answers import Prediction, Written
+from ...client.answers import Written
+from ...collection.answers import Prediction
 from ...collection.embedding import unknown_texts, unknown_texts_note
 from ...collection.labels import typed_label
 from ...collection.options import SearchOptions

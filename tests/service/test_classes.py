@@ -1,0 +1,36 @@
+"""Classes are renamed, merged and removed over HTTP, and predictions, filters and pages follow."""
+
+THINGS = "/collections/things"
+
+
+def counts(ask):
+    return {each["label"]: each["items"] for each in ask("GET", f"{THINGS}/classes").json()["classes"]}
+
+
+def test_a_class_is_renamed_merged_removed_and_restored_over_http(ask):
+    assert counts(ask) == {"a": 20, "b": 20, "c": 20}
+    change = ask("POST", f"{THINGS}/classes/rename", json={"label": "a", "name": "first"}).json()
+    assert (change["kind"], change["label"], change["into"], change["undone"]) == ("rename", "a", "first", False)
+    assert ask("GET", f"{THINGS}/items/0").json()["label"] == "first"
+    assert ask("POST", f"{THINGS}/items/count", json={"labels": ["first"]}).json()["count"] == 20
+    ask("POST", f"{THINGS}/classes/merge", json={"label": "b", "into": "c"})
+    assert counts(ask) == {"c": 40, "first": 20}
+    ask("POST", f"{THINGS}/classes/remove", json={"label": "first"})
+    assert ask("GET", f"{THINGS}/items/0").json()["label"] is None
+    for _ in range(3):
+        assert ask("POST", f"{THINGS}/classes/undo", json={}).json()["undone"]
+    assert counts(ask) == {"a": 20, "b": 20, "c": 20}
+    assert [each["undone"] for each in ask("GET", f"{THINGS}/classes").json()["changes"]] == [True] * 3
+
+
+def test_changes_of_classes_that_make_no_sense_are_refused_with_advice(ask):
+    for path, body, words in [
+        ("rename", {"label": "a", "name": "b"}, "merge"),
+        ("merge", {"label": "a", "into": "zzz"}, "There are"),
+        ("remove", {"label": "zzz"}, "No class"),
+        ("undo", {}, "nothing to undo"),
+    ]:
+        refused = ask("POST", f"{THINGS}/classes/{path}", json=body)
+        assert refused.status_code == 422
+        assert words in refused.json()["detail"]
+    assert ask("POST", f"{THINGS}/classes/rename", json={"label": "a"}).status_code == 422
