@@ -215,7 +215,7 @@ class Selection(Protocol):
         """Return their ids in the present state of a collection."""
 
     def receipt(self, ids: np.ndarray) -> dict[str, Any]:
-        """Return what :meth:`written` has to know of them later, as JSON holds it."""
+        """Return what :meth:`written` has to know of them later, as JSON holds it, and their number ``n``."""
 
     def written(self, receipt: Mapping[str, Any], *, repeated: bool) -> Written:
         """Return what to answer once they are stored."""
@@ -231,7 +231,7 @@ class GivenIds:
         return np.asarray(list(self.named), np.int64)
 
     def receipt(self, ids: np.ndarray) -> dict[str, Any]:
-        return {}
+        return {"n": len(ids)}
 
     def written(self, receipt: Mapping[str, Any], *, repeated: bool) -> Written:
         return Written(list(self.named), len(self.named), repeated)
@@ -251,7 +251,7 @@ class NewIds:
         return np.arange(first, first + self.n_items, dtype=np.int64)
 
     def receipt(self, ids: np.ndarray) -> dict[str, Any]:
-        return {"first": int(ids[0]) if len(ids) else 0}
+        return {"n": len(ids), "first": int(ids[0]) if len(ids) else 0}
 
     def written(self, receipt: Mapping[str, Any], *, repeated: bool) -> Written:
         first = receipt["first"]
@@ -285,13 +285,19 @@ def _idempotent(
 
 def stored_before(collection: Collection, key: WriteKey | None, selection: Selection) -> Written | None:
     """Return what an earlier write with this key was answered, None if there was none."""
-    text = None if key is None else collection.receipt(key.key)
-    if key is None or text is None:
+    receipt = None if key is None else earlier_receipt(collection, key)
+    return None if receipt is None else selection.written(receipt, repeated=True)
+
+
+def earlier_receipt(collection: Collection, key: WriteKey) -> dict[str, Any] | None:
+    """Return the receipt of an earlier write with this key, None if there was none."""
+    text = collection.receipt(key.key)
+    if text is None:
         return None
-    receipt = json.loads(text)
+    receipt: dict[str, Any] = json.loads(text)
     if receipt["digest"] != key.digest:
         raise KeyReusedError(
             "This idempotency key was used for another request before. Use a new key for each write; use the same key "
             "only to send the same write again."
         )
-    return selection.written(receipt, repeated=True)
+    return receipt

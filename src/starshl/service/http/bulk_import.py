@@ -21,7 +21,7 @@ from ..encoding import MAX_NUMBER, wrong_length
 from ..errors import ServiceError, worded
 from ..jobs import RunningJob, batch_receipt
 from ..searcher import Searcher
-from ..writes import NewIds, NewItems, WriteKey, stored_before
+from ..writes import NewItems, WriteKey, earlier_receipt
 from .problems import validation_message
 from .schemas import Label, NewItem, new_items
 
@@ -167,7 +167,7 @@ class ImportCheck:
                 f"Some of the lines before line {batch.lines[0]} {'have' if self._ids else 'lack'} an id, and this one "
                 f"{'lacks' if self._ids else 'has'} one. Give all of them ids, or none."
             )
-        is_new = stored_before(collection, key, NewIds(n_items)) is None
+        is_new = earlier_receipt(collection, key) is None
         self._n_lines += n_items
         self._n_new += n_items if is_new else 0
         if items.ids is not None:
