@@ -21,7 +21,7 @@ from ..encoding import MAX_NUMBER, wrong_length
 from ..errors import ServiceError, worded
 from ..jobs import RunningJob, batch_receipt
 from ..searcher import Searcher
-from ..writes import NewItems, WriteKey, earlier_receipt
+from ..writes import NewIds, NewItems, WriteKey, earlier_receipt
 from .problems import validation_message
 from .schemas import Label, NewItem, new_items
 
