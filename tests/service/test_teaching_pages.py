@@ -4,6 +4,8 @@ import re
 import threading
 import time
 
+import pytest
+
 from starshl import Collection
 from starshl.hashers.baselines import LSHash
 from starshl.labeling import Lesson
@@ -12,7 +14,7 @@ from starshl.service.settings import READ, WRITE, Settings, Token, Tokens
 from .asking import PAGE, change, current_codes, lesson, page, waited
 
 
-def test_a_preparation_that_was_canceled_begins_again_with_the_page_and_not_while_one_looks(ask, monkeypatch):
+def test_a_preparation_that_was_canceled_begins_again_when_somebody_says_so_and_not_while_one_looks(ask, monkeypatch):
     begun, go_on = threading.Event(), threading.Event()
 
     def wait_for_cancel(self, collection, *, progress, **_):
@@ -27,11 +29,33 @@ def test_a_preparation_that_was_canceled_begins_again_with_the_page_and_not_whil
     ask("POST", "/explore/things/teach/cancel", root="", json={})
     go_on.set()
     board = "/explore/things/teach?part=board"
-    text = waited(lambda: ask("GET", board, root="").text, lambda text: "<progress" not in text)
-    assert "The preparation was canceled" in text
-    assert "The preparation was canceled" in ask("GET", board, root="").text
+    waited(lambda: ask("GET", board, root="").text, lambda text: "<progress" not in text)
     monkeypatch.undo()
+    for address in (board, "/explore/things/teach"):
+        assert "The preparation was canceled" in ask("GET", address, root="").text
+    assert ask("POST", "/explore/things/teach/prepare", root="").status_code == 303
     lesson(ask)
+
+
+@pytest.mark.parametrize("part", ["teach", "map"])
+def test_a_preparation_that_failed_says_why_until_somebody_tries_again(ask, monkeypatch, part):
+    attempts = []
+
+    def fail(self, collection, **_):
+        attempts.append(collection)
+        raise ValueError("These vectors are too long.")
+
+    monkeypatch.setattr(Lesson, "__init__", fail)
+    address = f"/explore/things/{part}"
+    waited(lambda: page(ask, address).text, lambda text: "<progress" not in text)
+    for _ in range(3):
+        assert "These vectors are too long" in page(ask, address).text
+    assert len(attempts) == 1
+    form = f'<form method="post" action="{address}/prepare"'
+    assert form in page(ask, address).text
+    monkeypatch.undo()
+    assert ask("POST", f"{address}/prepare", root="").headers["location"] == address
+    waited(lambda: page(ask, address).text, lambda text: "data-version" in text or "<canvas" in text)
 
 
 def test_a_lesson_is_prepared_anew_when_an_item_was_replaced_by_another_one(ask, rows):

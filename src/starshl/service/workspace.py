@@ -32,6 +32,14 @@ class Upload:
     name: str
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Started:
+    """A job, and the collection that it is about."""
+
+    job_id: str
+    source: Collection
+
+
 class Workspace:
     """The background work of pages about one collection, and pictures that were uploaded to search with."""
 
@@ -40,7 +48,7 @@ class Workspace:
         self.comparison = OtherMethods(searcher)
         self._jobs = jobs
         self._lock = threading.Lock()
-        self._started: dict[str, str] = {}
+        self._started: dict[str, _Started] = {}
         self._uploads: OrderedDict[str, Upload] = OrderedDict()
         self._lesson: Lesson | None = None
         self._lesson_vectors: tuple[str, int, int] | None = None
@@ -59,7 +67,7 @@ class Workspace:
             is_current = lesson.collection is collection and self._lesson_vectors == collection.vectors_state
         return lesson if is_current else None
 
-    def prepare_lesson(self, *, retry: bool = True) -> Job | None:
+    def prepare_lesson(self, *, retry: bool = False) -> Job | None:
         """Begin to prepare a lesson, unless there is one; return the job."""
         if self.lesson() is not None:
             return None
@@ -80,7 +88,7 @@ class Workspace:
         """Let new codes wait for their turn among the changes, or items that are just being added would be refused."""
         self.searcher.writer.run_exclusively(action).result()
 
-    def prepare_map(self, *, retry: bool = True) -> Job | None:
+    def prepare_map(self, *, retry: bool = False) -> Job | None:
         """Begin to place the items on a map, unless that is done; return the job."""
         if self._mapped is not None and self._mapped is self.lesson():
             return None
@@ -98,37 +106,42 @@ class Workspace:
 
     def prepare_quality(self) -> Job:
         """Begin to measure how well the collection is searched; return the job."""
-        return self.in_background("measure quality", self._measure_quality)
+        return self.in_background("measure quality", self._measure_quality, retry=True)
 
     def _measure_quality(self, job: RunningJob) -> dict[str, Any]:
         with self.searcher.opened() as collection:
             self.quality = measure_quality(job, collection, self.comparison)
         return {"n_queries": self.quality.n_queries}
 
-    def prepare_comparison(self, *, retry: bool = True) -> Job | None:
+    def prepare_comparison(self, *, retry: bool = False) -> Job | None:
         """Begin to prepare the other methods, unless they are ready or cannot be had; return the job if one runs."""
         if not self.comparison.is_possible or self.comparison.is_ready:
             return None
         job = self.in_background("compare", self.comparison.prepare, retry=retry)
         return job if job.ended is None else None
 
-    def in_background(self, kind: str, work: Callable[[RunningJob], dict[str, Any]], *, retry: bool = True) -> Job:
+    def in_background(self, kind: str, work: Callable[[RunningJob], dict[str, Any]], *, retry: bool = False) -> Job:
         """Return the job of this kind that waits or runs, or start one.
 
-        Without ``retry``, one that failed or was canceled is returned, too: a page that asks how far it is must not
-        begin it anew.
+        Without ``retry``, one that failed or was canceled is returned, too: to look at a page must not begin anew what
+        may fail again, and its error must be seen. One that was about a collection since replaced says nothing.
         """
+        with self.searcher.opened() as collection:
+            pass
         with self._lock:
             job = self.job(kind)
-            if job is None or (job.ended is not None and (retry or job.state == "done")):
+            if job is None or (
+                job.ended is not None and (retry or job.state == "done" or self._started[kind].source is not collection)
+            ):
                 job = self._jobs.start(kind, self.searcher.name, work)
-                self._started[kind] = job.id
+                self._started[kind] = _Started(job.id, collection)
             return job
 
     def job(self, kind: str) -> Job | None:
         """Return the last job of this kind."""
+        started = self._started.get(kind)
         try:
-            return self._jobs.get(self.searcher.name, self._started.get(kind, ""))
+            return None if started is None else self._jobs.get(self.searcher.name, started.job_id)
         except UnknownError:
             return None
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from fastapi import APIRouter, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import JSONResponse, RedirectResponse, Response
 
 from ..._common.labels import Label
 from ...collection.collection import Collection
@@ -46,7 +46,7 @@ async def show_map(request: Request, searcher: SearcherDep, service: ServiceDep,
     info = await in_thread(searcher.info)
     possible = info.vectors is not None and info.n_items > 1
     writable = info.writable and may_write(request)
-    job = await in_thread(lambda: workspace.prepare_map(retry=not part)) if possible and writable else None
+    job = await in_thread(workspace.prepare_map) if possible and writable else None
     lesson = await in_thread(workspace.lesson) if job is None and possible and writable else None
     values: dict[str, Any] = {
         "name": searcher.name,
@@ -60,6 +60,13 @@ async def show_map(request: Request, searcher: SearcherDep, service: ServiceDep,
         "is_ready": lesson is not None,
     }
     return render("map/state.html" if part else "map/page.html", request, **values)
+
+
+@routes.post("/explore/{name}/map/prepare")
+async def prepare(searcher: SearcherDep, service: ServiceDep) -> Response:
+    """Begin a preparation anew that has failed or was canceled, and go back to the page."""
+    await in_thread(lambda: service.workspace(searcher.name).prepare_map(retry=True))
+    return RedirectResponse(f"/explore/{searcher.name}/map", 303)
 
 
 @routes.get("/explore/{name}/map/items")
@@ -81,7 +88,7 @@ async def some_cards(request: Request, searcher: SearcherDep, ids: str = "") -> 
 def _items(workspace: Workspace) -> dict[str, Any]:
     """Return lists with one entry per item; ``label`` numbers the entries of ``labels``, -1 for none."""
     lesson = workspace.lesson()
-    if lesson is None or workspace.prepare_map(retry=False) is not None:
+    if lesson is None or workspace.prepare_map() is not None:
         raise ConflictError("The map is not prepared yet. Reload the page and wait until it is.")
     points, found = lesson.map(), lesson.predictions()
     labels = [each.label for each in lesson.state().classes]

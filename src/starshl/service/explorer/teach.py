@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from fastapi import APIRouter, Query, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import JSONResponse, RedirectResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..._common.labels import Label
@@ -127,7 +127,7 @@ async def teach(
         "exports": EXPORTS,
     }
     if values["possible"] and values["writable"]:
-        values["job"] = await in_thread(lambda: workspace.prepare_lesson(retry=not part))
+        values["job"] = await in_thread(workspace.prepare_lesson)
         lesson = await in_thread(workspace.lesson)
         values["board"] = None if lesson is None else await in_thread(_board, workspace, lesson, order)
     return render("teach/board.html" if part else "teach/page.html", request, **values)
@@ -137,6 +137,13 @@ async def teach(
 async def lesson_state(searcher: SearcherDep, service: ServiceDep) -> Response:
     """Say which version the lesson has, so that other tabs notice changes, and how far the preparation is."""
     return JSONResponse(await in_thread(_state, service.workspace(searcher.name)))
+
+
+@routes.post("/explore/{name}/teach/prepare")
+async def prepare(searcher: SearcherDep, service: ServiceDep) -> Response:
+    """Begin a preparation anew that has failed or was canceled, and go back to the page."""
+    await in_thread(lambda: service.workspace(searcher.name).prepare_lesson(retry=True))
+    return RedirectResponse(f"/explore/{searcher.name}/teach", 303)
 
 
 @routes.post("/explore/{name}/teach/cancel")
