@@ -7,6 +7,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from starshl import HybridHasher, NeighborGraph, StarRidge
+from starshl.hashers.baselines import LSHash
 from starshl.learning.linalg import principal_directions
 
 N_ROWS, OUTLIER = 600, 500
@@ -64,3 +65,41 @@ def test_a_far_group_of_rows_counts_in_full() -> None:
     assert abs(directions[0, 0]) > 0.99
     assert variances[0] > 1e10
     assert len(set(graph.components[:60]) & set(graph.components[60:])) == 0
+
+
+@pytest.mark.parametrize("size", [1e6, 1e12])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_a_fit_warns_of_rows_far_from_all_others(dtype: type, size: float) -> None:
+    rows, _ = _digits(dtype, min(size, float(np.finfo(dtype).max) / 2))
+    with pytest.warns(UserWarning, match=f"Row {OUTLIER} of X is over"):
+        LSHash(16, random_state=0).fit(rows)
+    rows[OUTLIER + 1 : OUTLIER + 4] = rows[OUTLIER]
+    with pytest.warns(UserWarning, match=f"Row {OUTLIER} of X and 3 others are over"):
+        LSHash(16, random_state=0).fit(rows)
+
+
+@pytest.mark.parametrize("size", [1e8, 1e9, 1e12])
+def test_a_fit_warns_of_rows_that_differ_by_rounding(size: float) -> None:
+    rows = (np.random.RandomState(0).standard_normal((200, 8)) * size * 1e-7 + size).astype(np.float32)
+    with pytest.warns(UserWarning, match="the rounding of float32"):
+        LSHash(16, random_state=0).fit(rows)
+
+
+@pytest.mark.filterwarnings("error")
+def test_no_fit_warns_of_a_group_of_rows_or_an_offset_that_leaves_digits() -> None:
+    rows = np.random.RandomState(0).standard_normal((200, 8))
+    LSHash(16, random_state=0).fit(rows + 1e9)
+    rows[:60, 0] += 1e6
+    LSHash(16, random_state=0).fit(rows)
+
+
+@pytest.mark.parametrize("constant", [1e9, 1e15])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_constant_column_takes_no_direction_from_the_others(dtype: type, constant: float) -> None:
+    rows, _ = _digits(dtype, None)
+    wide = np.hstack([rows, np.full((N_ROWS, 1), constant, dtype)])
+    directions, variances = principal_directions(rows, 16)
+    found, found_variances = principal_directions(wide, 16)
+    np.testing.assert_allclose(found[:, :-1], directions, atol=1e-6)
+    np.testing.assert_allclose(found_variances, variances, rtol=1e-6)
+    assert not found[:, -1].any()

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
 from ..exceptions import InputError
+from .outliers import question_spread
 
 SamplesLike: TypeAlias = ArrayLike | csr_array | Sequence[Any]
 """What users pass as X: anything NumPy reads as a matrix, a table, sparse rows, or objects that a kernel compares."""
@@ -50,7 +51,8 @@ def check_rows(
     """Return X as a C-ordered float64 or float32 matrix of finite numbers, or as a CSR matrix if it came sparse.
 
     ``fitting`` records the number and names of the features and asks for two rows; otherwise they are
-    compared with those of the fit. Unless ``any_scale`` is set, squares must stay in range: see :func:`check_scale`.
+    compared with those of the fit. Unless ``any_scale`` is set, squares must stay in range (see
+    :func:`check_scale`), and a fit warns of outliers.
     """
     if issparse(X) and not accept_sparse:
         raise TypeError(
@@ -72,7 +74,11 @@ def check_rows(
         rows = csr_array(rows)
     if not np.isfinite(_largest_entry(rows)):
         _refuse_bad_entries(estimator, rows)
-    return rows if any_scale else check_scale(rows, fitting=fitting)
+    if not any_scale:
+        check_scale(rows, fitting=fitting)
+        if fitting and not issparse(rows):
+            question_spread(rows)
+    return rows
 
 
 def check_scale(rows: Rows, *, fitting: bool) -> Rows:

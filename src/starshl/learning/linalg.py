@@ -193,7 +193,7 @@ def principal_directions(X: Rows, n_directions: int) -> tuple[np.ndarray, np.nda
     ([[1.0, 0.0]], [4.0])
     """
     n_samples, n_features = X.shape
-    means, centered = column_means(X), None
+    means, centered = _exact_means(X), None
     if issparse(X):
         scatter = _sparse_covariance(X)
     elif n_features <= n_samples:
@@ -207,12 +207,22 @@ def principal_directions(X: Rows, n_directions: int) -> tuple[np.ndarray, np.nda
         values, vectors = values[::-1], vectors[:, ::-1]
         # What lies below is rounding, not variance: of eigenvalues, relative to the largest, or of the entries of X.
         of_values = max(values[0], 0.0) * len(scatter) * np.finfo(np.float64).eps
-        of_entries = (np.trace(scatter) + means @ means) * float(np.finfo(X.dtype).eps) ** 2
+        rounded = means[np.diag(scatter) > 0] if centered is None else means[centered.any(axis=0)]
+        of_entries = (np.trace(scatter) + rounded @ rounded) * float(np.finfo(X.dtype).eps) ** 2
         above = values > max(of_values, of_entries)
         values, vectors = values[above], vectors[:, above]
         directions = vectors.T if centered is None else vectors.T @ centered
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     return positive_peaks(directions), values
+
+
+def _exact_means(X: Rows) -> np.ndarray:
+    """Return the means of the columns; that of a constant one is its constant, so that nothing of it is left."""
+    means = column_means(X)
+    if not issparse(X):
+        low = X.min(axis=0)
+        means = np.where(low == X.max(axis=0), low, means)
+    return means
 
 
 def _scatter(X: np.ndarray, means: np.ndarray) -> np.ndarray:
