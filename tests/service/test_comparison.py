@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from starshl import Collection
+from starshl.evaluation.benchmark import ByCodes
 from starshl.hashers.baselines import LSHash
 from starshl.service import Service
 from starshl.service.jobs import RunningJob
@@ -35,6 +36,20 @@ def test_exact_search_is_exact_for_rows_far_from_zero(opened, tmp_path):
         exact = ((kept - query) ** 2).sum(axis=1)
         found = others.search(query, 10)[0].ids
         assert exact[found] == pytest.approx(np.sort(exact)[:10], abs=0.02), "kept vectors may be equal"
+
+
+def test_the_first_search_that_is_timed_is_not_the_first_one(opened, folder, rows, monkeypatch):
+    calls, nearest = [], ByCodes.nearest
+
+    def count(search, X, k, among=None):
+        calls.append("all" if among is None else "some")
+        return nearest(search, X, k, among)
+
+    monkeypatch.setattr(ByCodes, "nearest", count)
+    others = opened(folder).workspace("things").comparison
+    others.prepare(RunningJob("compare", "things"))
+    assert sorted(calls) == ["all", "some"]
+    assert others.search(rows[5], 1)[1].ids == [5]
 
 
 def test_what_was_prepared_before_a_restore_is_prepared_again(opened, folder, rows):

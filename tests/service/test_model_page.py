@@ -69,6 +69,8 @@ def test_the_page_of_the_model_tells_given_labels_from_predicted_ones(ask):
     current_codes(ask)
     text = page(ask, "/explore/things/model").text
     assert "60: 10 with a label from a person, 50 with a guess of the lesson" in text
+    assert "leave-one-out agreement with the guesses" in text
+    assert "accuracy" not in text
 
 
 def test_names_of_codewords_that_coincide_on_the_map_stand_apart(tmp_path, rows):

@@ -246,7 +246,7 @@ def describe(training: RidgeTrainingSet, targets: Targets, solution: RidgeSoluti
 def _what_agrees(training: RidgeTrainingSet) -> str:
     if training.is_given.all():
         return "accuracy"
-    return f"agreement with {'spread labels' if training.is_given.any() else 'the clusters'}"
+    return f"agreement with {'the guesses' if training.is_given.any() else 'the clusters'}"
 
 
 def search_mixture(training: RidgeTrainingSet, bank: Bank | None, plan: MemoryPlan, seed: int) -> Mixture:
