@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from starshl import Collection
+from starshl.data.tables import Columns, read_table
 from starshl.labeling import Lesson, export_atlas, export_labels
 
 
@@ -25,6 +26,21 @@ def test_labels_are_written_with_their_source(lesson, tmp_path):
     assert [row["source"] == "given" for row in rows] == predictions.given.tolist()
     assert rows[0]["reference"] == "0.png"
     assert {row["confidence"] for row in rows if row["source"] == "given"} == {"1.0000"}
+
+
+def test_text_in_labels_is_no_formula_to_a_spreadsheet_and_comes_back_as_it_was(collection, tmp_path):
+    names = ["=1+1", "+5", "-5", "@sum", "'=1", "it's", "plain"]
+    with Lesson(collection) as opened:
+        for item, name in enumerate(names):
+            opened.answer([100 + item], name)
+        export_labels(opened, tmp_path / "labels.csv")
+        labels = opened.predictions().labels
+    with (tmp_path / "labels.csv").open(newline="") as file:
+        cells = [row["label"] for row in csv.DictReader(file)]
+    assert not any(cell.startswith(("=", "+", "-", "@")) for cell in cells)
+    assert cells[:2] == ["'=1+1", "'+5"]
+    table = read_table(tmp_path / "labels.csv", Columns(labels="label", drop=("id", "reference", "source")))
+    assert table.y.tolist() == labels
 
 
 def test_viewers_find_places_neighbors_and_codes(lesson, collection, tmp_path):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._common.cells import guarded
 from .._common.warn import warn_caller
 from .._common.words import counted
 from .options import (
@@ -260,7 +261,7 @@ def _write_labels(path: Path, predictions: RowPredictions) -> None:
 
 
 def _label_lines(predictions: RowPredictions) -> str:
-    columns: dict[str, list[Any]] = {"label": predictions.answers()}
+    columns: dict[str, list[Any]] = {"label": list(map(guarded, predictions.answers()))}
     if predictions.proba is not None and predictions.confidence is not None:
         columns["confidence"] = predictions.confidence.tolist()
         for label, column in zip(predictions.classes.tolist(), predictions.proba.T, strict=True):

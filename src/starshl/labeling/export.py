@@ -7,6 +7,7 @@ import io
 import os
 from typing import Any
 
+from .._common.cells import guarded
 from .._common.files import write_atomically
 from .._common.labels import Label
 from .lesson import Lesson
@@ -18,7 +19,8 @@ def export_labels(lesson: Lesson, path: str | os.PathLike[str]) -> int:
     """Write the label of every item to a CSV file; return how many items there are.
 
     The columns are id, reference, label, source ("given" or "predicted") and confidence (1 if given). Before the first
-    answer, labels are empty. The file is complete or absent.
+    answer, labels are empty. Text that a spreadsheet would take for a formula begins with an apostrophe, which the
+    readers of this package take off again. The file is complete or absent.
     """
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
@@ -28,7 +30,8 @@ def export_labels(lesson: Lesson, path: str | os.PathLike[str]) -> int:
         lesson.collection.get(ids), labels, confidences.tolist(), given.tolist(), strict=True
     ):
         source = _source(label, is_given)
-        writer.writerow([item.id, item.reference or "", _text(label), source, f"{confidence:.4f}"])
+        shown = label if isinstance(label, int) else guarded(_text(label))
+        writer.writerow([item.id, guarded(item.reference or ""), shown, source, f"{confidence:.4f}"])
     write_atomically(path, file.getvalue().encode())
     return len(ids)
 

@@ -12,6 +12,7 @@ from typing import TextIO, TypeAlias
 
 import numpy as np
 
+from ..._common.cells import unguarded
 from .cells import is_missing_mark, is_number, is_number_with_comma, number_text
 from .columns import Kind
 from .errors import MAX_SHOWN, Cause, TableError
@@ -149,7 +150,7 @@ class TextSource:
                 rows.append(row)
         # In a file of one column an empty line is a row with an empty cell.
         places = {name: self._names.index(name) for name in names}
-        return {name: [row[i].strip() if len(row) > i else "" for row in rows] for name, i in places.items()}
+        return {name: [unguarded(row[i].strip()) if len(row) > i else "" for row in rows] for name, i in places.items()}
 
     def _lines(self, errors: str = "strict") -> Iterator[tuple[int, list[str]]]:
         """Yield the rows below the header with the line in which each ends."""
@@ -204,7 +205,7 @@ def _wrong_length(line: int, row: Sequence[str], n_columns: int) -> str:
 def _numbered(distinct: dict[str, int] | None) -> Callable[[str], float]:
     if distinct is None:
         return lambda cell: 0.0
-    return lambda cell: distinct.setdefault(cell.strip(), len(distinct))
+    return lambda cell: distinct.setdefault(unguarded(cell.strip()), len(distinct))
 
 
 def _number(cell: str, *, decimal: str, allow_missing: bool) -> float:
