@@ -5,10 +5,16 @@ from __future__ import annotations
 from .binary import BinaryCodes, signs_of
 from .codebook import Codebook
 from .codewords import hadamard_matrix, minimum_distance, random_codewords, separated_codewords
+from .hamming_words import HammingWords
+from .queries import EncodedQueries
+from .word_dictionary import WordDictionary
 
 __all__ = [
     "BinaryCodes",
     "Codebook",
+    "EncodedQueries",
+    "HammingWords",
+    "WordDictionary",
     "hadamard_matrix",
     "minimum_distance",
     "random_codewords",

@@ -36,6 +36,9 @@ class BinaryCodes:
     metric : {"hamming", "hybrid"}, default="hamming"
         The distance that the codes are made for. Hybrid codes begin with a class and need a
         :class:`starshl.index.HybridIndex`.
+    classes : array of shape (n_codes,), default=None
+        Where a code is the word of a label, the position of its class in the codebook, and -1 elsewhere; None if no
+        code is. A query tells such items from others that have the same bits.
 
     Examples
     --------
@@ -51,6 +54,7 @@ class BinaryCodes:
     n_bits: int
     space_id: str | None = None
     metric: Metric = "hamming"
+    classes: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         packed = np.asarray(self.packed)
@@ -69,6 +73,8 @@ class BinaryCodes:
             )
         check_space_id(self.space_id)
         check_choice(self.metric, "metric", get_args(Metric))
+        if self.classes is not None:
+            object.__setattr__(self, "classes", _check_classes(self.classes, len(packed)))
         object.__setattr__(self, "packed", packed)
         object.__setattr__(self, "n_bits", n_bits)
 
@@ -125,7 +131,8 @@ class BinaryCodes:
 
     def __getitem__(self, rows: SupportsIndex | slice | Sequence[int] | np.ndarray) -> BinaryCodes:
         """Select codes; a single index gives a collection of one."""
-        return replace(self, packed=np.atleast_2d(self.packed[rows]))
+        classes = None if self.classes is None else np.atleast_1d(self.classes[rows])
+        return replace(self, packed=np.atleast_2d(self.packed[rows]), classes=classes)
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -136,6 +143,16 @@ class BinaryCodes:
     def nbytes(self) -> int:
         """Bytes held by the packed codes."""
         return self.packed.nbytes
+
+
+def _check_classes(classes: np.ndarray, n_codes: int) -> np.ndarray:
+    given = np.asarray(classes)
+    if given.dtype.kind not in "iu" or given.shape != (n_codes,) or np.any(given < -1):
+        raise ValueError(
+            f"classes has dtype {given.dtype} and shape {given.shape}; it must hold one position in the codebook per "
+            f"code ({n_codes}), or -1. Get such codes from hasher.encode_database(X, y)."
+        )
+    return given.astype(np.int32)
 
 
 def signs_of(scores: np.ndarray) -> np.ndarray:

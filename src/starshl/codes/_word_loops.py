@@ -1,0 +1,76 @@
+"""Compiled search for the word that stands for a posterior with the least loss."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+# Of the cross-entropy, below which a flip is a matter of rounding.
+_LEAST_GAIN = np.float32(1e-6)
+
+
+@njit(cache=True, nogil=True)
+def encode(posteriors, codewords, sharpness, keeps_nearest):
+    """Return the word of each posterior as signs; see :class:`starshl.codes.HammingWords`.
+
+    The relaxed loss is convex in the word, so that flips of single bits end near the optimum. ``change`` is the exact
+    change of the loss if a bit flips.
+    """
+    n_rows, n_classes = posteriors.shape
+    n_bits = codewords.shape[1]
+    a = np.float32(sharpness)
+    cosh_a, sinh_a = np.float32(np.cosh(a)), np.float32(np.sinh(a))
+    words = np.empty((n_rows, n_bits), np.int8)
+    word, wanted = np.empty(n_bits, np.float32), np.empty(n_bits, np.float32)
+    expected, shares = np.empty(n_bits, np.float32), np.empty(n_classes, np.float32)
+    distances = np.empty(n_classes, np.float32)
+    for row in range(n_rows):
+        top = np.argmax(posteriors[row])
+        word[:] = codewords[top]
+        wanted[:] = 0
+        for g in range(n_classes):
+            if posteriors[row, g] > 0:
+                for b in range(n_bits):
+                    wanted[b] += posteriors[row, g] * codewords[g, b]
+        for g in range(n_classes):
+            total = np.float32(0)
+            for b in range(n_bits):
+                total += np.float32(word[b] != codewords[g, b])
+            distances[g] = total
+        for _ in range(2 * n_bits):
+            least = distances.min()
+            total = np.float32(0)
+            for g in range(n_classes):
+                shares[g] = np.exp(-a * (distances[g] - least))
+                total += shares[g]
+            expected[:] = 0
+            for g in range(n_classes):
+                share = shares[g] / total
+                if share > np.float32(1e-9):
+                    for b in range(n_bits):
+                        expected[b] += share * codewords[g, b]
+            best, gain = -1, -_LEAST_GAIN
+            for b in range(n_bits):
+                change = a * word[b] * wanted[b] + np.log(cosh_a - word[b] * sinh_a * expected[b])
+                if change < gain and (not keeps_nearest or stays_nearest(word, b, codewords, distances, top)):
+                    best, gain = b, change
+            if best < 0:
+                break
+            for g in range(n_classes):
+                distances[g] += word[best] * codewords[g, best]
+            word[best] = -word[best]
+        for b in range(n_bits):
+            words[row, b] = np.int8(word[b])
+    return words
+
+
+@njit(cache=True, nogil=True)
+def stays_nearest(word, bit, codewords, distances, top):
+    """Return whether the codeword ``top`` is strictly nearer than all others after this bit has flipped."""
+    own = distances[top] + word[bit] * codewords[top, bit]
+    if own < distances[top]:
+        return True
+    for g in range(len(distances)):
+        if g != top and word[bit] * codewords[g, bit] < 0 and distances[g] - 1 <= own:
+            return False
+    return True

@@ -1,0 +1,166 @@
+"""WordDictionary: class posteriors by number, a few of which stand for all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .binary import BinaryCodes
+from .codewords import binary_words
+
+_FLOOR = 1e-7  # of a probability, so that its logarithm is finite
+_ROUNDS = 4  # of assigning rows and averaging them, before words are added; more change nothing
+_SMOOTHING = 0.02  # rows of its old posterior that a word keeps
+_FEWEST_ROWS, _LEAST_LOSS = 4, 1e-6  # of a word that is split
+_SURE = 0.9  # the share of a class that no row is likeliest to be of
+_ROWS_AT_ONCE = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class WordDictionary:
+    """Posteriors by number: those of labels first, which are certain, and then learned ones.
+
+    The word of a posterior is the number of the entry of least cross-entropy. Numbers mean nothing outside the
+    dictionary: two fits have two of them.
+
+    Parameters
+    ----------
+    entries : array of shape (2**n_bits or fewer, n_classes)
+        Rows that sum to one. If the first ``n_classes`` are certain, they are the words of labels.
+    n_bits : int
+        Length of a number in binary.
+    """
+
+    entries: np.ndarray
+    n_bits: int
+
+    @classmethod
+    def fitted(cls, posteriors: np.ndarray, n_bits: int) -> WordDictionary:
+        """Learn the entries; no label is needed.
+
+        A dictionary with less than two words per class has no words for labels, which are coded like other posteriors.
+
+        Parameters
+        ----------
+        posteriors : array of shape (n_rows, n_classes)
+            Of rows that did not take part in their own posterior, or no entry would stand for doubt.
+        n_bits : int
+        """
+        n_classes, n_words = posteriors.shape[1], 1 << n_bits
+        labels = np.eye(n_classes, dtype=np.float32)[: n_classes if n_words >= 2 * n_classes else 0]
+        learned = _learned_entries(np.asarray(posteriors, np.float64), n_words - len(labels))
+        return cls(np.vstack([labels, learned]).astype(np.float32), n_bits)
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes a posterior is over."""
+        return int(self.entries.shape[1])
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether the first entries are the certain ones of labels."""
+        return len(self.entries) > self.n_classes and bool(np.all(np.diag(self.entries) == 1))
+
+    def numbers_of(self, posteriors: np.ndarray) -> np.ndarray:
+        """Return the number of the learned entry of least cross-entropy for each posterior."""
+        first = self.n_classes if self.has_labels else 0
+        return first + _nearest(np.asarray(posteriors, np.float32), _logs(self.entries[first:]))
+
+    def numbers_of_classes(self, columns: np.ndarray) -> np.ndarray:
+        """Return the numbers of the entries that stand for labels of these classes."""
+        if self.has_labels:
+            return np.asarray(columns, np.int64)
+        return self.numbers_of(np.eye(self.n_classes, dtype=np.float32)[columns])
+
+    def encode(self, posteriors: np.ndarray) -> np.ndarray:
+        """Return the words of posteriors as signs, their numbers in binary, int8 of shape (n, n_bits)."""
+        return binary_words(self.numbers_of(posteriors), self.n_bits)
+
+    def decode(self, numbers: np.ndarray) -> np.ndarray:
+        """Return the posteriors of numbers, float32 of shape (n, n_classes); those without an entry have the last."""
+        return self.entries[np.minimum(numbers, len(self.entries) - 1)]
+
+    def posteriors_of(self, codes: BinaryCodes) -> np.ndarray:
+        """Return the posteriors that codes stand for, whose first bits are a number."""
+        return self.decode(numbers_in(codes, self.n_bits))
+
+    def columns_of(self, codes: BinaryCodes) -> np.ndarray:
+        """Return the class of codes that follow from a label, -1 elsewhere."""
+        numbers = numbers_in(codes, self.n_bits)
+        return np.where(self.has_labels & (numbers < self.n_classes), numbers, -1)
+
+
+def numbers_in(codes: BinaryCodes, n_bits: int) -> np.ndarray:
+    """Return the number in the first bits of each code, lowest bit first."""
+    bits = np.unpackbits(codes.packed, axis=1, bitorder="little", count=n_bits)
+    return bits.astype(np.int64) @ (1 << np.arange(n_bits))
+
+
+def _learned_entries(posteriors: np.ndarray, n_words: int) -> np.ndarray:
+    """Return at most ``n_words`` posteriors that stand for all rows: means, split where they lose most."""
+    entries = _means_by_class(posteriors)
+    if len(entries) > n_words:
+        sizes = np.bincount(posteriors.argmax(axis=1), minlength=len(entries))
+        entries = entries[np.sort(np.argsort(-sizes, kind="stable")[:n_words])]
+    entropy = np.sum(posteriors * np.log(np.maximum(posteriors, _FLOOR)), axis=1)
+    while True:
+        for _ in range(_ROUNDS):
+            nearest = _nearest(posteriors, _logs(entries))
+            entries = _averaged(posteriors, nearest, entries)
+        logs = _logs(entries)
+        nearest = _nearest(posteriors, logs)
+        if len(entries) >= n_words:
+            return entries
+        losses = entropy - np.einsum("ng,ng->n", posteriors, logs[nearest])
+        added = _split(posteriors, nearest, losses, entries, min(n_words - len(entries), max(1, len(entries) // 2)))
+        if not len(added):
+            return entries
+        entries = np.vstack([entries, added])
+
+
+def _means_by_class(posteriors: np.ndarray) -> np.ndarray:
+    n_classes = posteriors.shape[1]
+    unseen = (1 - _SURE) / n_classes + _SURE * np.eye(n_classes)
+    top = posteriors.argmax(axis=1)
+    sums = _sums(posteriors, top, n_classes)
+    sizes = np.bincount(top, minlength=n_classes)
+    return np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], unseen)
+
+
+def _averaged(posteriors: np.ndarray, nearest: np.ndarray, entries: np.ndarray) -> np.ndarray:
+    sizes = np.bincount(nearest, minlength=len(entries))[:, None]
+    return (_sums(posteriors, nearest, len(entries)) + _SMOOTHING * entries) / (sizes + _SMOOTHING)
+
+
+def _split(
+    posteriors: np.ndarray, nearest: np.ndarray, losses: np.ndarray, entries: np.ndarray, n_most: int
+) -> np.ndarray:
+    """Return a second entry for those of the largest summed loss, halfway to their worst row."""
+    totals = np.bincount(nearest, losses, minlength=len(entries))
+    sizes = np.bincount(nearest, minlength=len(entries))
+    order = np.argsort(-totals, kind="stable")
+    order = order[(sizes[order] >= _FEWEST_ROWS) & (totals[order] > _LEAST_LOSS)][:n_most]
+    worst_last = np.lexsort((losses, nearest))
+    ends = np.cumsum(sizes)
+    worst = worst_last[ends[order] - 1]
+    return 0.5 * (entries[order] + posteriors[worst])
+
+
+def _sums(posteriors: np.ndarray, groups: np.ndarray, n_groups: int) -> np.ndarray:
+    sums = np.zeros((n_groups, posteriors.shape[1]))
+    np.add.at(sums, groups, posteriors)
+    return sums
+
+
+def _logs(entries: np.ndarray) -> np.ndarray:
+    return np.log(np.maximum(entries, _FLOOR))
+
+
+def _nearest(posteriors: np.ndarray, logs: np.ndarray) -> np.ndarray:
+    """Return the entry of least cross-entropy for each row."""
+    nearest = np.empty(len(posteriors), np.int64)
+    for start in range(0, len(posteriors), _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
+        nearest[rows] = np.argmax(posteriors[rows] @ logs.T, axis=1)
+    return nearest
