@@ -28,6 +28,7 @@ from .._common.threads import using_threads
 from .._common.validation import SamplesLike, check_n_jobs, check_rows
 from ..codes.binary import BinaryCodes, Metric, make_space_id
 from ..codes.codebook import Codebook
+from ..codes.score_rule import ScoreRule
 from ..exceptions import BundleFormatError, MissingCapabilityError
 from ..index.choice import make_index
 from ..index.hybrid import ClassRule
@@ -203,6 +204,7 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         # Only of hashers that declare them in ``supports``.
         def predict(self, X: SamplesLike, *args: Any, **params: Any) -> np.ndarray: ...
         def predict_proba(self, X: SamplesLike) -> np.ndarray: ...
+        def training_proba(self) -> np.ndarray: ...
         def class_scores(self, X: SamplesLike) -> np.ndarray: ...
         def codeword_distances(self, X: SamplesLike, metric: Literal["hamming", "hinge"] = "hamming") -> np.ndarray: ...
         def score(self, X: SamplesLike, y: LabelsLike = None) -> float: ...
@@ -297,6 +299,13 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     @property
     def class_rule(self) -> ClassRule | None:
         """What another class adds to the distance of two codes, None if they are compared without regard to classes."""
+        return None
+
+    def vector_rule(self, metric: Literal["euclidean", "cosine"]) -> ScoreRule | None:
+        """Return how items whose vectors are kept are ordered by exact distances and probabilities of the class.
+
+        None if codes do not hold classes and neighbors: then one of the two decides alone.
+        """
         return None
 
     @property

@@ -20,6 +20,7 @@ from .._common.labels import Label, Labels, LabelsLike
 from .._common.validation import SamplesLike
 from ..codes.binary import BinaryCodes, Metric, make_space_id
 from ..codes.codebook import Codebook
+from ..codes.score_rule import ScoreRule
 from ..data.features.pictures import PictureFeatures
 from ..data.features.step_files import (
     HASHER_PREFIX,
@@ -237,6 +238,10 @@ class PreparedHasher(BaseHasher):
     def class_rule(self) -> ClassRule | None:
         """What another class adds to the distance of two codes of the hasher inside."""
         return self.hasher_.class_rule
+
+    def vector_rule(self, metric: Literal["euclidean", "cosine"]) -> ScoreRule | None:
+        """Return how items whose vectors are kept are ordered, as the hasher inside says."""
+        return self.hasher_.vector_rule(metric)
 
     def make_index(self, codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int | None = None) -> MemoryIndex:
         """Return an index of these codes that uses the distance of the hasher inside."""
