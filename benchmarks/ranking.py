@@ -1,0 +1,237 @@
+"""How well whole lists rank, and how right the probabilities of hits are, for any method and its own index.
+
+    python benchmarks/ranking.py run StarRidge HybridHasher --data $STARSHL_DATA/{mnist,letter}.npz -o new.json
+    python benchmarks/ranking.py compare old.json new.json
+    python benchmarks/ranking.py compare new.json --method StarRidge --against SDH
+
+A file holds X and y. Each split draws 3,000 rows to learn from, 1,000 queries, and up to 5,000 further rows. Items are
+"unlabeled" (the further rows, coded from their vectors), "labeled" (the rows of the fit, with their labels) or "mixed"
+(3,000 of both). Items at equal distance count in expectation over their orders.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import t as students_t
+
+from starshl import HybridHasher
+from starshl.hashers import configurations
+from starshl.learning.linalg import squared_distances
+
+N_TRAIN, N_QUERIES, N_ITEMS, N_MIXED = 3000, 1000, 5000, 3000
+ITEMS = ("unlabeled", "labeled", "mixed")
+RANKS = ((1, 10), (11, 20), (21, 50), (51, 100))
+N_BINS = 15  # of probabilities, equally wide
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    runs = commands.add_parser("run", help="measure methods")
+    runs.add_argument("methods", nargs="+", help="names of the catalog, HybridHasher or 'HybridHasher, residual'")
+    runs.add_argument("--data", nargs="+", required=True, help="files of X and y")
+    runs.add_argument("--bits", type=int, nargs="+", default=[32])
+    runs.add_argument("--seeds", type=int, nargs="+", default=list(range(5)))
+    runs.add_argument("--items", nargs="+", choices=ITEMS, default=list(ITEMS))
+    runs.add_argument("-o", "--output", type=Path, required=True, help="JSON file; splits that it holds are kept")
+    runs.set_defaults(action=run)
+    pairs = commands.add_parser("compare", help="print paired gains")
+    pairs.add_argument("files", type=Path, nargs="+", help="an old and a new file, or one file of two methods")
+    pairs.add_argument("--method", help="only this method, of the last file")
+    pairs.add_argument("--against", help="another method instead of the same one, of the first file")
+    pairs.set_defaults(action=compare)
+    options = parser.parse_args()
+    options.action(options)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Measure what the file does not hold yet, and write it after each split."""
+    records = json.loads(options.output.read_text()) if options.output.exists() else []
+    known = {_key(each) for each in records}
+    for path in options.data:
+        X, y = read(path)
+        for seed in options.seeds:
+            for method in options.methods:
+                about = {"data": Path(path).stem, "seed": seed, "method": method}
+                wanted = [
+                    n
+                    for n in options.bits
+                    for what in options.items
+                    if _key({**about, "bits": n, "items": what}) not in known
+                ]
+                if not wanted:
+                    continue
+                split = Split(X, y, seed)
+                for hasher in fitted(method, sorted(set(wanted)), split):
+                    for what in options.items:
+                        record = {**about, "bits": hasher.n_bits_, "items": what}
+                        if _key(record) not in known:
+                            records.append(record | split.measure(hasher, what))
+                            shown = {name: records[-1][name] for name in ("precision_at_10", "map", "area")}
+                            print(record, {name: round(value, 4) for name, value in shown.items()}, flush=True)
+                options.output.write_text(json.dumps(records, indent=0))
+
+
+def _key(record: dict) -> tuple:
+    return tuple(record[name] for name in ("data", "seed", "method", "bits", "items"))
+
+
+def read(path: str) -> tuple[np.ndarray, np.ndarray]:
+    with np.load(path) as file:
+        X, y = file["X"].astype(np.float32), file["y"]
+    return X / np.abs(X).max(), y
+
+
+def fitted(method: str, lengths: list[int], split: Split) -> Iterator:
+    """Yield a fitted hasher of each length, by one fit where one is enough."""
+    first = made(method, lengths[0], split.seed).fit(split.X, split.y)
+    yield first
+    for n_bits in lengths[1:]:
+        if "with_bits" in first.supports:
+            yield first.with_bits(n_bits)
+        else:
+            yield made(method, n_bits, split.seed).fit(split.X, split.y)
+
+
+def made(method: str, n_bits: int, seed: int):
+    if method.startswith("HybridHasher"):
+        form = "residual" if method.endswith("residual") else "hamming"
+        return HybridHasher(n_bits, form=form, random_state=seed)
+    return next(each for each in configurations() if each.name == method).make(n_bits, seed=seed)
+
+
+class Split:
+    """Rows to learn from, queries, and further rows, drawn by a seed."""
+
+    def __init__(self, X: np.ndarray, y: np.ndarray, seed: int) -> None:
+        order = np.random.default_rng(seed).permutation(len(X))
+        train, queries, unseen = np.split(order[: N_TRAIN + N_QUERIES + N_ITEMS], (N_TRAIN, N_TRAIN + N_QUERIES))
+        self.X, self.y, self.seed = X[train], y[train], seed
+        self.queries, self.asked = X[queries], y[queries]
+        self.unseen, self.true = X[unseen], y[unseen]
+
+    def items(self, what: str) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """Return vectors, classes, and the labels that the hasher is told."""
+        if what == "unlabeled":
+            return self.unseen, self.true, None
+        if what == "labeled":
+            return self.X, self.y, self.y
+        X, y = np.concatenate([self.X, self.unseen[:N_MIXED]]), np.concatenate([self.y, self.true[:N_MIXED]])
+        labels = y.astype(np.int64)
+        labels[len(self.y) :] = -1
+        return X, y, labels
+
+    def measure(self, hasher, what: str) -> dict[str, float]:
+        """Return all figures of one hasher."""
+        X, y, labels = self.items(what)
+        items, queries = hasher.encode_database(X, labels), hasher.encode_queries(self.queries)
+        distances, ids = hasher.make_index(items).search(queries, len(X))
+        same = y[ids] == self.asked[:, None]
+        shares, precisions = expectations(distances, same)
+        figures = {"map": float(np.mean(precisions[np.isfinite(precisions)])), "area": pooled_area(distances, same)}
+        figures["precision_at_10"] = float(shares[:, :10].mean())
+        figures["precision_at_100"] = float(shares[:, :100].mean())
+        figures |= {f"ranks_{low}_{high}": float(shares[:, low - 1 : high].mean()) for low, high in RANKS}
+        figures |= nearest_found(self.queries, self.asked, X, y, ids[:, :100])
+        if "probability" in hasher.supports:
+            said = np.clip(queries.posteriors @ hasher.words.posteriors_of(items).T, 1e-6, 1.0)
+            figures |= calibration(np.take_along_axis(said, ids, axis=1), same)
+        return figures
+
+
+def expectations(distances: np.ndarray, same: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return how likely each place holds an item of the class, and average precisions, over the orders of ties.
+
+    Both arrays have a row per query, nearest items first. Where n tied items hold r of the class after R of N items,
+    place i among them has one with probability r / n, and then precision (R + 1 + (i - 1)(r - 1) / (n - 1)) / (N + i).
+    """
+    n_rows, n_items = distances.shape
+    begins = np.ones(distances.shape, bool)
+    begins[:, 1:] = distances[:, 1:] != distances[:, :-1]
+    starts = np.flatnonzero(begins)
+    n = np.diff(starts, append=distances.size)
+    r = np.add.reduceat(same.ravel().astype(np.int64), starts)
+    before = starts % n_items
+    hits = np.cumsum(same, axis=1) - same
+    hits_before = hits.ravel()[starts]
+    group = np.repeat(np.arange(len(starts)), n)
+    place = np.arange(distances.size) - starts[group]
+    share = (r / n)[group]
+    slope = np.where(n > 1, (r - 1) / np.maximum(n - 1, 1), 0.0)[group]
+    precision = (hits_before[group] + 1 + place * slope) / (before[group] + place + 1)
+    sums = (share * precision).reshape(n_rows, n_items).sum(axis=1)
+    return share.reshape(n_rows, n_items), sums / np.where(same.any(axis=1), same.sum(axis=1), np.nan)
+
+
+def pooled_area(distances: np.ndarray, same: np.ndarray) -> float:
+    """Return the area under precision over recall of the pairs of all queries, by one common threshold."""
+    order = np.argsort(distances, axis=None, kind="stable")
+    return float(expectations(distances.ravel()[order][None], same.ravel()[order][None])[1][0])
+
+
+def nearest_found(queries: np.ndarray, asked: np.ndarray, X: np.ndarray, y: np.ndarray, found: np.ndarray) -> dict:
+    """Return how many of the ten nearest vectors, of any class and of the query's own, are among those found."""
+    squared = squared_distances(queries, X)
+    own = np.where(y == asked[:, None], squared, np.inf)
+    figures = {}
+    for name, table in {"recall_any": squared, "recall_own": own}.items():
+        near = np.argpartition(table, 10, axis=1)[:, :10]
+        is_there = np.isfinite(np.take_along_axis(table, near, axis=1))
+        hits = (near[:, :, None] == found[:, None, :]).any(axis=2)
+        figures[name] = float(np.mean(hits[is_there]))
+    return figures
+
+
+def calibration(said: np.ndarray, same: np.ndarray) -> dict[str, float]:
+    """Return calibration errors and log loss of P(same), of all pairs and of the first ten hits."""
+    first, truth = said[:, :10], same[:, :10]
+    return {
+        "ece": calibration_error(said, same),
+        "log_loss": float(-np.mean(np.log(np.where(same, said, np.maximum(1 - said, 1e-6))))),
+        "ece_first_ten": calibration_error(first, truth),
+        "too_sure_first_ten": float(first.mean() - truth.mean()),
+    }
+
+
+def calibration_error(said: np.ndarray, same: np.ndarray) -> float:
+    """Return the mean gap between what is said and what is so, over bins of what is said."""
+    bins = np.minimum((said * N_BINS).astype(np.int64), N_BINS - 1).ravel()
+    gaps = np.bincount(bins, (said - same).ravel(), minlength=N_BINS)
+    return float(np.abs(gaps).sum() / said.size)
+
+
+def compare(options: argparse.Namespace) -> None:
+    """Print means of the first file or method, and paired gains of the last one with 95 % intervals over splits."""
+    old, new = (json.loads(each.read_text()) for each in (options.files[0], options.files[-1]))
+    baseline = {_key(each): each for each in old}
+    groups: dict[tuple, list[tuple[dict, dict]]] = {}
+    for record in new:
+        if options.method not in (None, record["method"]):
+            continue
+        before = baseline.get(_key(record | {"method": options.against or record["method"]}))
+        if before is not None:
+            key = record["method"], record["items"], record["bits"], record["data"]
+            groups.setdefault(key, []).append((before, record))
+    for key, pairs in sorted(groups.items()):
+        print(", ".join(map(str, key)), f"({len(pairs)} splits)")
+        for name in (name for name in pairs[0][1] if isinstance(pairs[0][1][name], float)):
+            after = np.array([record[name] for _, record in pairs])
+            if name not in pairs[0][0]:
+                print(f"    {name:20s} {after.mean():8.4f}  (largest {after.max():.4f})")
+                continue
+            gains = after - [before[name] for before, _ in pairs]
+            half = (
+                students_t.ppf(0.975, max(1, len(gains) - 1)) * gains.std(ddof=1) / len(gains) ** 0.5
+                if len(gains) > 1
+                else np.nan
+            )
+            print(f"    {name:20s} {after.mean():8.4f}  {gains.mean():+.4f} +- {half:.4f}")
+
+
+if __name__ == "__main__":
+    main()
