@@ -7,29 +7,31 @@ from numba import njit
 
 # Of the cross-entropy, below which a flip is a matter of rounding.
 _LEAST_GAIN = np.float32(1e-6)
+# Of a class, compared with the likeliest one, below which it does not count.
+_LEAST_SHARE = np.float32(1e-9)
 
 
 @njit(cache=True, nogil=True)
-def encode(posteriors, codewords, sharpness, keeps_nearest):
-    """Return the word of each posterior as signs; see :class:`starshl.codes.HammingWords`.
+def encode(posteriors, codewords, sharpness, keeps_nearest, words):
+    """Write the word of each posterior as signs; see :class:`starshl.codes.HammingWords`.
 
     The relaxed loss is convex in the word, so that flips of single bits end near the optimum. ``change`` is the exact
-    change of the loss if a bit flips.
+    change of the loss if a bit flips. It is exactly none where all classes that count agree in the bit.
     """
     n_rows, n_classes = posteriors.shape
     n_bits = codewords.shape[1]
     a = np.float32(sharpness)
-    cosh_a, sinh_a = np.float32(np.cosh(a)), np.float32(np.sinh(a))
-    words = np.empty((n_rows, n_bits), np.int8)
+    decay, sinh_a = np.float32(np.exp(-sharpness)), np.float32(np.sinh(sharpness))
     word, wanted = np.empty(n_bits, np.float32), np.empty(n_bits, np.float32)
-    expected, shares = np.empty(n_bits, np.float32), np.empty(n_classes, np.float32)
-    distances = np.empty(n_classes, np.float32)
+    expected, distances = np.empty(n_bits, np.float32), np.empty(n_classes, np.float32)
     for row in range(n_rows):
         top = np.argmax(posteriors[row])
         word[:] = codewords[top]
         wanted[:] = 0
+        whole = np.float32(0)
         for g in range(n_classes):
             if posteriors[row, g] > 0:
+                whole += posteriors[row, g]
                 for b in range(n_bits):
                     wanted[b] += posteriors[row, g] * codewords[g, b]
         for g in range(n_classes):
@@ -40,18 +42,18 @@ def encode(posteriors, codewords, sharpness, keeps_nearest):
         for _ in range(2 * n_bits):
             least = distances.min()
             total = np.float32(0)
-            for g in range(n_classes):
-                shares[g] = np.exp(-a * (distances[g] - least))
-                total += shares[g]
             expected[:] = 0
             for g in range(n_classes):
-                share = shares[g] / total
-                if share > np.float32(1e-9):
+                share = np.exp(-a * (distances[g] - least))
+                if share > _LEAST_SHARE:
+                    total += share
                     for b in range(n_bits):
                         expected[b] += share * codewords[g, b]
             best, gain = -1, -_LEAST_GAIN
             for b in range(n_bits):
-                change = a * word[b] * wanted[b] + np.log(cosh_a - word[b] * sinh_a * expected[b])
+                # cosh a - w t sinh a, for t the expected bit.
+                factor = decay + sinh_a * (np.float32(1) - word[b] * (expected[b] / total))
+                change = a * word[b] * (wanted[b] / whole) + np.log(factor)
                 if change < gain and (not keeps_nearest or stays_nearest(word, b, codewords, distances, top)):
                     best, gain = b, change
             if best < 0:
@@ -61,7 +63,6 @@ def encode(posteriors, codewords, sharpness, keeps_nearest):
             word[best] = -word[best]
         for b in range(n_bits):
             words[row, b] = np.int8(word[b])
-    return words
 
 
 @njit(cache=True, nogil=True)

@@ -79,6 +79,15 @@ class BinaryCodes:
         object.__setattr__(self, "n_bits", n_bits)
 
     @classmethod
+    def joined(cls, parts: Sequence[BinaryCodes]) -> BinaryCodes:
+        """Return the codes of all parts, one after the other; there is at least one part, and they are alike."""
+        classes = None
+        if any(part.classes is not None for part in parts):
+            known = [np.full(len(part), -1) if part.classes is None else part.classes for part in parts]
+            classes = np.concatenate(known)
+        return replace(parts[0], packed=np.concatenate([part.packed for part in parts]), classes=classes)
+
+    @classmethod
     def from_scores(cls, scores: np.ndarray, space_id: str | None = None) -> BinaryCodes:
         """Pack the signs of real scores of shape (n_codes, n_bits); a score of zero or more sets the bit."""
         return cls.from_signs(signs_of(scores), space_id)

@@ -85,6 +85,10 @@ class WordDictionary:
         """Return the posteriors that codes stand for, whose first bits are a number."""
         return self.decode(numbers_in(codes, self.n_bits))
 
+    def with_labels(self, codes: BinaryCodes, columns: np.ndarray) -> BinaryCodes:
+        """Return the codes, whose numbers say which of them follow from a label."""
+        return codes
+
     def columns_of(self, codes: BinaryCodes) -> np.ndarray:
         """Return the class of codes that follow from a label, -1 elsewhere."""
         numbers = numbers_in(codes, self.n_bits)

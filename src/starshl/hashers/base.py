@@ -28,12 +28,13 @@ from .._common.threads import using_threads
 from .._common.validation import SamplesLike, check_n_jobs, check_rows
 from ..codes.binary import BinaryCodes, Metric, make_space_id
 from ..codes.codebook import Codebook
+from ..codes.hamming_words import HammingWords
+from ..codes.queries import EncodedQueries
 from ..codes.score_rule import ScoreRule
+from ..codes.word_dictionary import WordDictionary
 from ..exceptions import BundleFormatError, MissingCapabilityError
 from ..index.choice import make_index
-from ..index.hybrid import ClassRule
 from ..index.memory import MemoryIndex
-from ..index.residual import VectorQueries
 from ..learning.linalg import project
 from .facts import Facts, Variant
 from .fit_record import describe_fit, outermost_fit
@@ -54,8 +55,10 @@ Capability = Literal[
     "compress",
     "contributions",
     "training_rows",
+    "probability",
 ]
-#: The methods that only some hashers have: what one without it is like, and what to do then.
+#: What only some hashers can do: what one without it is like, and what to do then. Each one is a method, except
+#: "probability", by which an item's code stands for a class posterior (see ``words``) and queries have one, too.
 CAPABILITIES: Mapping[Capability, tuple[str, str]] = MappingProxyType(
     {
         "predict": ("learns codes, not classes", "Use a hasher that predicts, such as StarRidge."),
@@ -72,6 +75,10 @@ CAPABILITIES: Mapping[Capability, tuple[str, str]] = MappingProxyType(
         "compress": ("keeps no training rows to encode with, so nothing can be compressed", "Use it as it is."),
         "contributions": ("has no kernels whose parts of a score can be told", "Use a StarRidge or a StarSHL."),
         "training_rows": ("does not keep all rows of its fit", "Use a StarRidge."),
+        "probability": (
+            "compares codes by a distance that is no probability",
+            "Use a hasher that knows how likely classes are, such as StarRidge or HybridHasher fitted to labels.",
+        ),
     }
 )
 
@@ -226,7 +233,11 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """Return real scores of shape (n_samples, n_bits), one column per bit."""
 
     def decision_function(self, X: SamplesLike) -> np.ndarray:
-        """Return real scores of shape (n_samples, n_bits), whose signs are the code."""
+        """Return real scores of shape (n_samples, n_bits), one per bit.
+
+        Their signs are the code, unless the hasher has ``words``: then they are the bits that codewords are expected to
+        have under the posterior of the classes.
+        """
         check_is_fitted(self)
         with using_threads(self.n_jobs):
             scores = self._scores(X)
@@ -251,7 +262,10 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return self.as_codes(BinaryCodes.from_scores(scores).packed)
 
     def as_codes(self, packed: np.ndarray) -> BinaryCodes:
-        """Return packed bytes that this hasher once made, read from a file for example, as codes of its space."""
+        """Return packed bytes that this hasher once made, read from a file for example, as codes of its space.
+
+        Bytes do not say which codes follow from labels; where that is known, ``words.with_labels`` adds it.
+        """
         return BinaryCodes(packed, self.n_bits_, self.space_id_, self.code_metric)
 
     @property
@@ -259,9 +273,9 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """How codes are compared, as in :class:`starshl.BinaryCodes`."""
         return "hamming"
 
-    def encode_queries(self, X: SamplesLike) -> BinaryCodes | VectorQueries:
-        """Return queries for the index of :meth:`make_index`: codes, unless it compares them with something else."""
-        return self.encode(X)
+    def encode_queries(self, X: SamplesLike) -> EncodedQueries:
+        """Return queries for the index of :meth:`make_index`: codes, with what else it compares items with."""
+        return EncodedQueries(self.encode(X))
 
     def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
         """Return the codes of items that queries are compared with, as packed bytes.
@@ -297,8 +311,8 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return make_index(codes, ids, n_jobs=n_jobs)
 
     @property
-    def class_rule(self) -> ClassRule | None:
-        """What another class adds to the distance of two codes, None if they are compared without regard to classes."""
+    def words(self) -> HammingWords | WordDictionary | None:
+        """The class posteriors that codes of items, or their first bits, stand for; None if they stand for none."""
         return None
 
     def vector_rule(self, metric: Literal["euclidean", "cosine"]) -> ScoreRule | None:
@@ -338,7 +352,7 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     @property
     def supports(self) -> frozenset[Capability]:
-        """The methods of :data:`CAPABILITIES` that this hasher has; some depend on its fit."""
+        """What this hasher can do of :data:`CAPABILITIES`; some of it depends on its fit."""
         return frozenset()
 
     def require(self, *capabilities: Capability, parameter: str | None = None) -> None:
@@ -400,6 +414,10 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def predict_training(self, X: SamplesLike) -> np.ndarray:
         """Return the class of the rows of the fit, predicted for each of them without itself if the method can."""
         return self.predict(X)
+
+    def training_proba(self, X: SamplesLike) -> np.ndarray:
+        """Return the probabilities of the classes of the rows of the fit, each without itself if the method can."""
+        return self.predict_proba(X)
 
     # What it is made of.
 

@@ -161,7 +161,8 @@ def _plain(value: Any) -> Any:
 def _intended_use(hasher: BaseHasher, inner: BaseHasher, record: Mapping[str, Any]) -> str:
     n_columns = record.get("columns")
     samples = f"samples ({inner.current_facts.samples})" if n_columns is None else f"rows of {n_columns:,} columns"
-    what = "by Hamming distance" if inner.class_rule is None else "by class and neighbors"
+    what = "by Hamming distance" if inner.words is None else "by how likely items are of the class of a query"
+    what += " and by neighbors" if inner.code_metric == "hybrid" else ""
     return (
         f"Turns {samples} into codes of {hasher.n_bits_} bits, for exact search {what} among items that this model has "
         "encoded, or another one of the same space."

@@ -64,15 +64,15 @@ def encode_blocks(
         Whether the rows are items to be searched, not queries.
     report : function that is called with the number of rows that were encoded
     """
-    packed, n_done = [], 0
+    parts, n_done = [], 0
     parsed = check_labels(labels, len(rows)) if database and labels is not None else None
     for block in source.blocks(rows, BLOCK_ROWS):
         block = block.astype(source.precision_in_memory, copy=False)
         known = None if parsed is None else parsed.take(slice(n_done, n_done + len(block)))
-        packed.append((hasher.encode_database(block, known) if database else hasher.encode(block)).packed)
+        parts.append(hasher.encode_database(block, known) if database else hasher.encode(block))
         n_done += len(block)
         report(len(block))
-    return hasher.as_codes(np.concatenate(packed))
+    return BinaryCodes.joined(parts)
 
 
 def codes_of_vectors(fitted: BaseHasher, X: ArrayLike, y: LabelsLike) -> BinaryCodes:

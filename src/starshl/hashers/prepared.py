@@ -20,7 +20,10 @@ from .._common.labels import Label, Labels, LabelsLike
 from .._common.validation import SamplesLike
 from ..codes.binary import BinaryCodes, Metric, make_space_id
 from ..codes.codebook import Codebook
+from ..codes.hamming_words import HammingWords
+from ..codes.queries import EncodedQueries
 from ..codes.score_rule import ScoreRule
+from ..codes.word_dictionary import WordDictionary
 from ..data.features.pictures import PictureFeatures
 from ..data.features.step_files import (
     HASHER_PREFIX,
@@ -31,9 +34,7 @@ from ..data.features.step_files import (
     unpack_steps,
 )
 from ..exceptions import BundleFormatError, MissingCapabilityError
-from ..index.hybrid import ClassRule
 from ..index.memory import MemoryIndex
-from ..index.residual import VectorQueries
 from .base import BaseHasher, Capability, FitSummary, all_or_nothing, supported
 from .catalog import pack_inner, unpack_inner
 from .facts import Facts
@@ -205,24 +206,26 @@ class PreparedHasher(BaseHasher):
 
     def encode(self, X: SamplesLike) -> BinaryCodes:
         """Return the codes of queries as packed bytes."""
-        return self.as_codes(self.hasher_.encode(self.prepare(X)).packed)
+        return self._own(self.hasher_.encode(self.prepare(X)))
 
-    def encode_queries(self, X: SamplesLike) -> BinaryCodes | VectorQueries:
+    def _own(self, codes: BinaryCodes) -> BinaryCodes:
+        """Return codes of the hasher inside as codes of the space of this one."""
+        return replace(codes, space_id=self.space_id_)
+
+    def encode_queries(self, X: SamplesLike) -> EncodedQueries:
         """Return queries for the index of :meth:`make_index`."""
         queries = self.hasher_.encode_queries(self.prepare(X))
-        if isinstance(queries, BinaryCodes):
-            return replace(queries, space_id=self.space_id_)
-        return replace(queries, codes=replace(queries.codes, space_id=self.space_id_))
+        return replace(queries, codes=self._own(queries.codes))
 
     def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
         """Return the codes of items that queries are compared with, as packed bytes."""
-        return self.as_codes(self.hasher_.encode_database(self.prepare(X), y).packed)
+        return self._own(self.hasher_.encode_database(self.prepare(X), y))
 
     @property
     def training_codes_(self) -> BinaryCodes | None:
         """The codes of the rows of the fit as items, from the hasher inside."""
         kept = self.hasher_.training_codes_
-        return None if kept is None else self.as_codes(kept.packed)
+        return None if kept is None else self._own(kept)
 
     @available_if(supported("relabel"))
     def relabel(self, codes: BinaryCodes, y: LabelsLike) -> BinaryCodes:
@@ -235,9 +238,9 @@ class PreparedHasher(BaseHasher):
         return self._present.code_metric
 
     @property
-    def class_rule(self) -> ClassRule | None:
-        """What another class adds to the distance of two codes of the hasher inside."""
-        return self.hasher_.class_rule
+    def words(self) -> HammingWords | WordDictionary | None:
+        """What codes of items stand for, as the hasher inside says."""
+        return self.hasher_.words
 
     def vector_rule(self, metric: Literal["euclidean", "cosine"]) -> ScoreRule | None:
         """Return how items whose vectors are kept are ordered, as the hasher inside says."""

@@ -60,12 +60,13 @@ def hasher_checks(hasher: BaseHasher | Callable[[], BaseHasher]) -> Iterator[tup
 # Checks of a fitted hasher: scores and codes, files, and the collections that it serves.
 
 
-def check_codes_are_signs_of_scores(case: Case) -> None:
+def check_codes_are_signs_of_scores_unless_they_stand_for_posteriors(case: Case) -> None:
     hasher = case.fitted()
     scores, signs, codes = hasher.decision_function(case.X), hasher.transform(case.X), hasher.encode(case.X)
     expect(scores.shape == signs.shape == (len(case.X), hasher.n_bits_), f"scores have shape {scores.shape}.")
     expect(signs.dtype == np.int8, f"transform gives {signs.dtype}; it must be int8.")
-    expect_same(signs, np.where(scores >= 0, 1, -1), "transform against the signs of decision_function")
+    if hasher.words is None:
+        expect_same(signs, np.where(scores >= 0, 1, -1), "transform against the signs of decision_function")
     expect_same(codes.to_signs(), signs, "encode against transform")
     expect(codes.space_id == hasher.space_id_, f"codes are of space {codes.space_id}, the hasher {hasher.space_id_}.")
 
@@ -155,7 +156,7 @@ def check_declared_capabilities_are_there_and_no_others(case: Case) -> None:
     unknown = set(hasher.supports) - set(CAPABILITIES)
     expect(not unknown, f"supports names {sorted(unknown)}; known are {sorted(CAPABILITIES)}.")
     for capability in CAPABILITIES:
-        is_there = hasattr(hasher, capability)
+        is_there = capability in hasher.supports if capability == "probability" else hasattr(hasher, capability)
         if capability in hasher.supports:
             expect(is_there, f"supports names {capability!r}, and there is no such method.")
         else:
@@ -197,12 +198,41 @@ def check_items_are_found_by_the_index_of_the_hasher(case: Case) -> None:
     expect(len(stored) == len(items), f"encode_training gives {len(stored)} codes for {len(items)} rows.")
     expect(stored.space_id == items.space_id, "encode_training gives codes of another space.")
     queries: Any = hasher.encode_queries(case.X[:5])
+    expect(queries.codes == hasher.encode(case.X[:5]), "encode_queries has other codes than encode.")
+    expect(queries.codes.space_id == items.space_id, "encode_queries has codes of another space.")
     shape = hasher.make_index(items).search(queries, 3).ids.shape
     expect(shape == (5, 3), f"five queries for three items each find ids of shape {shape}.")
+    expect(hasher.encode_database(case.X[:7]) == items[:7], "codes of items depend on other items.")
     words = hasher.class_words
     expect(words is None or len(words) == len(hasher.class_labels), "class_words does not hold one word per class.")
     if "relabel" in hasher.supports:
         expect(hasher.relabel(items, case.y) == hasher.encode_database(case.X, case.y), "relabel gives other codes.")
+
+
+def check_codes_stand_for_posteriors_as_declared(case: Case) -> None:
+    hasher = case.fitted()
+    queries, words = hasher.encode_queries(case.X), hasher.words
+    if words is None:
+        expect("probability" not in hasher.supports, "supports names 'probability', and words is None.")
+        expect(queries.posteriors is None, "queries have posteriors, and words is None.")
+        return
+    expect("probability" in hasher.supports, "there are words of classes, and supports does not name 'probability'.")
+    shape = len(case.X), len(hasher.class_labels)
+    given = queries.posteriors
+    expect(given is not None and given.shape == shape, f"posteriors of queries must have the shape {shape}.")
+    expect(
+        np.allclose(given, hasher.predict_proba(case.X), atol=1e-5), "queries have other posteriors than predict_proba."
+    )
+    kept = hasher.training_proba(case.X)
+    expect(kept.shape == shape and np.allclose(kept.sum(axis=1), 1), f"training_proba must have the shape {shape}.")
+    for items in (hasher.encode_database(case.X), hasher.encode_training(case.X), queries.codes):
+        shares = words.posteriors_of(items)
+        expect(shares.shape == shape, f"words stand for posteriors of shape {shares.shape}; it must be {shape}.")
+        expect(np.allclose(shares.sum(axis=1), 1, atol=1e-5), "posteriors that codes stand for do not sum to one.")
+    columns = np.array([hasher.class_labels.index(label) for label in case.y.tolist()])
+    labeled = hasher.encode_database(case.X, case.y)
+    expect_same(words.columns_of(labeled), columns, "the classes of items with labels")
+    expect_same(words.posteriors_of(labeled), np.eye(shape[1])[columns], "the posteriors of items with labels")
 
 
 def check_fitted_hasher_is_changed_as_declared(case: Case) -> None:

@@ -100,15 +100,28 @@ def test_model_file_holds_the_codebook_with_its_reserve(of_nine, codebook, tmp_p
     assert clone(inner).codewords == codebook
 
 
-@pytest.mark.parametrize("name", ["StarRidge", "StarSHL", "prepared"])
-def test_class_without_rows_has_its_word_in_the_database(digits, codebook, name):
+def test_class_without_rows_has_its_word_in_the_database(digits, codebook):
     X, y = digits
     rows = np.flatnonzero(y[:300] < 5)
-    hasher = METHODS[name](codebook).fit(X[rows], y[rows])
+    hasher = METHODS["StarSHL"](codebook).fit(X[rows], y[rows])
     items = hasher.encode_database(X[:3], np.array([8, 0, 9]))
     assert items[:2] == codebook.codes_of([8, 0])
     assert items[2] == hasher.encode_database(X[2:3])
     assert set(hasher.predict(X[:300])) <= set(range(5))
+
+
+@pytest.mark.parametrize("name", ["StarRidge", "prepared"])
+def test_items_of_a_class_without_rows_are_coded_like_unlabeled_ones_where_codes_stand_for_posteriors(
+    digits, codebook, name
+):
+    X, y = digits
+    rows = np.flatnonzero(y[:300] < 5)
+    hasher = METHODS[name](codebook).fit(X[rows], y[rows])
+    items = hasher.encode_database(X[:3], np.array([8, 0, 9]))
+    assert items[1] == codebook.codes_of([0])
+    assert items[[0, 2]] == hasher.encode_database(X[[0, 2]])
+    assert items.classes.tolist() == [-1, codebook.positions([0])[0], -1]
+    assert hasher.words.columns_of(items).tolist() == [-1, 0, -1]
 
 
 def test_codebook_freezes_the_codewords_of_star_shl(of_nine, codebook):

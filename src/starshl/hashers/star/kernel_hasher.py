@@ -122,9 +122,9 @@ class KernelHasher(Rejection, BaseHasher):
     def codeword_distances(self, X: SamplesLike, metric: Literal["hamming", "hinge"] = "hamming") -> np.ndarray:
         """Return the distance of each sample to each codeword, (n, n_codewords), "hamming" or "hinge"."""
         check_choice(metric, "metric", ("hamming", "hinge"))
-        scores = self.decision_function(X)
-        distances = hamming_distances if metric == "hamming" else hinge_distances
-        return distances(scores, self.codewords_)
+        if metric == "hamming":
+            return hamming_distances(self.transform(X), self.codewords_)
+        return hinge_distances(self.decision_function(X), self.codewords_)
 
     def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
         """Return the codes of items: the codeword of the label where a known class is given, else their own code.
@@ -136,14 +136,16 @@ class KernelHasher(Rejection, BaseHasher):
             Labels of the items, where they are known. A label without a word in ``codebook_`` counts as
             unlabeled.
         """
-        codes = self._encode_unlabeled(X)
+        codes = self.encode(X)
         return codes if y is None else self.relabel(codes, y)
 
     def relabel(self, codes: BinaryCodes, y: LabelsLike) -> BinaryCodes:
         """Return the codes with the codewords of these labels; without a known label, a code stays as it is."""
         positions = self.codebook_.positions_of(check_labels(y, len(codes)))
         known = positions >= 0
-        return with_codewords(codes, known, self.codebook_.words[positions[known]])
+        packed = codes.packed.copy()
+        packed[known] = BinaryCodes.from_signs(self.codebook_.words[positions[known]]).packed
+        return replace(codes, packed=packed)
 
     def contributions(self, X: SamplesLike) -> Contributions:
         """Return how much each kernel, view and training row adds to the scores of the one sample in X."""
@@ -191,10 +193,6 @@ class KernelHasher(Rejection, BaseHasher):
             return self.codewords.resized(n_bits)
         return self.codewords if isinstance(self.codewords, str) else "separated"
 
-    def _encode_unlabeled(self, X: SamplesLike) -> BinaryCodes:
-        """Return the codes of items without a label, which may be softer than those of queries."""
-        return self.encode(X)
-
     def _read(self, X: SamplesLike) -> Samples:
         return SAMPLE_TYPES[self.sample_kind_].read(self, X, fitting=False)
 
@@ -225,13 +223,6 @@ class KernelHasher(Rejection, BaseHasher):
         tags.estimator_type = "classifier"
         tags.classifier_tags = ClassifierTags()
         return tags
-
-
-def with_codewords(codes: BinaryCodes, rows: np.ndarray, codewords: np.ndarray) -> BinaryCodes:
-    """Return the codes with those of some rows, True in ``rows``, replaced by codewords."""
-    packed = codes.packed.copy()
-    packed[rows] = BinaryCodes.from_signs(codewords).packed
-    return replace(codes, packed=packed)
 
 
 def nearest_classes(scores: np.ndarray, codewords: np.ndarray, counts: np.ndarray) -> np.ndarray:

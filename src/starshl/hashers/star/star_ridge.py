@@ -15,6 +15,8 @@ from ..._common.threads import using_threads
 from ..._common.validation import SamplesLike, Seed
 from ...codes.binary import BinaryCodes
 from ...codes.codebook import CodewordsLike
+from ...codes.hamming_words import HammingWords, spread_rows
+from ...codes.queries import EncodedQueries
 from ...learning.graphs.neighbor_graph import NeighborGraph
 from ...learning.kernels.choice import KernelsLike, is_precomputed
 from ...learning.kernels.views import ViewsLike
@@ -23,17 +25,9 @@ from ..base import Capability, FitSummary, all_or_nothing
 from ..facts import Facts
 from ..supervision import TrainingRows
 from .compression import compress_expansion
-from .kernel_hasher import KernelHasher, with_codewords, with_given_labels
+from .kernel_hasher import KernelHasher, with_given_labels
 from .landmarks import solve_by_landmarks
 from .novelty import NoveltyTraining, without_novelty
-from .posterior import (
-    QUERY_SHARPENING,
-    bit_scores,
-    choose_database_temperature,
-    linear_bit_scores,
-    posterior,
-    precision_among,
-)
 from .ridge_targets import choose_targets, weighted_labels
 from .ridge_training import (
     RidgeSettings,
@@ -50,7 +44,7 @@ from .star_training import check_codebook, initial_codewords, warn_about_length
 from .storage import check_star_ridge
 
 _SEEDS = np.iinfo(np.int32).max
-# Precision at 10, and the left-out rows from which it is estimated.
+# The left-out rows from which the precision at 10 is estimated.
 _N_NEAREST, _N_QUERIES, _N_ITEMS = 10, 500, 2000
 
 
@@ -59,13 +53,14 @@ class StarRidge(KernelHasher):
 
     Every class has a codeword :math:`\mu_g`, a row of signs. One kernel ridge regression onto the classes gives scores
     h(x); kernel weights and ridge minimize the leave-one-out log loss, and so do discriminant analysis and calibration,
-    which turn h into z. Bit b of a code is the sign of an expected codeword bit
+    which turn h into the posterior p = softmax(T z). The code of an item is the word that keeps most of it, near the
+    codewords of likely classes; see :class:`starshl.codes.HammingWords`. An item with a label gets its codeword. A
+    query keeps its own posterior, and items are ordered by how likely they are of the same class,
 
-    .. math:: \sum_g \mathrm{softmax}(T z(x))_g\, \mu_{gb},
+    .. math:: P = \sum_g p_g(\mathrm{query})\, h_g(\mathrm{item}),
 
-    with T large for queries and small for items without a label; an item with a label gets its codeword. Only the last
-    step knows the length of the code, so :meth:`with_bits` gives other lengths at once. To mark a row as unlabeled, use
-    -1 among numbers, NaN, None or empty text.
+    h being what the word of the item stands for. Only the words know the length of the code, so :meth:`with_bits` gives
+    other lengths at once. To mark a row as unlabeled, use -1 among numbers, NaN, None or empty text.
 
     Parameters
     ----------
@@ -86,7 +81,8 @@ class StarRidge(KernelHasher):
     n_codewords : int, default=None
         The number of clusters if no row has a label; None suggests one, and ``choice_`` says so.
     head : {"posterior", "linear"}, default="posterior"
-        "linear" leaves out softmax and discriminant analysis: ridge regression onto codewords.
+        "linear" leaves out softmax and discriminant analysis: ridge regression onto codewords, whose codes are
+        compared by Hamming distance.
     unlabeled : {"graph", "ignore"}, default="graph"
         "graph": they get spread labels (:func:`starshl.spread_labels`), trusted as far as they help; "ignore".
     max_exact_rows : int, default=20000
@@ -113,10 +109,9 @@ class StarRidge(KernelHasher):
     kernel_weights_ : array of shape (n_kernels,), shared by all classes and bits; zero for kernels that were dropped
     view_weights_ : the share of each view in the sum of the kernel weights, by its name
     ridge_ : the ridge of a labeled row of weight one, for kernel weights that sum to one
-    temperature_ : T above, for probabilities
-    query_temperature_ : T for codes of queries, ten times sharper
+    temperature_ : T above
     curvature_, class_shifts_ : how scores are bent and shifted before the softmax, so that probabilities are calibrated
-    database_temperature_ : T for items without a label, chosen by leave-one-out precision
+    sharpness_ : how fast words of this length lose the probability of a class with the distance from its codeword
     dual_coef_ : array of shape (n_classes, n_train)
     intercept_ : array of shape (n_classes,)
     support_ : indices of the training rows that the fit used
@@ -188,6 +183,8 @@ class StarRidge(KernelHasher):
     def supports(self) -> frozenset[Capability]:
         """What every hasher over a kernel mixture can do, and more, because there are class scores."""
         own: set[Capability] = {"predict_proba", "class_scores", "with_bits"}
+        if vars(self).get("head_", self.head) == "posterior" and not ("labeled_" in vars(self) and self.holds_clusters):
+            own.add("probability")
         if vars(self).get("sample_kind_", "vectors") in ("vectors", "sparse_vectors"):
             own.add("training_rows")
         return super().supports | own
@@ -267,15 +264,57 @@ class StarRidge(KernelHasher):
         other._set_codewords(settings.n_bits, codewords)
         return other
 
+    @property
+    def words(self) -> HammingWords | None:
+        """What codes of items stand for; None with a linear head."""
+        check_is_fitted(self)
+        if self.head_ == "linear":
+            return None
+        return HammingWords(self.codewords_, self.sharpness_, self.codebook_.positions(self.classes_))
+
+    def encode(self, X: SamplesLike) -> BinaryCodes:
+        """Return codes of queries for searches that only count bits, as packed bytes."""
+        return super().encode(X) if self.words is None else self._codes_of_queries(self.predict_proba(X))
+
+    def encode_queries(self, X: SamplesLike) -> EncodedQueries:
+        """Return queries for the index of :meth:`make_index`: their posteriors, and codes."""
+        if self.words is None:
+            return super().encode_queries(X)
+        posteriors = self.predict_proba(X)
+        return EncodedQueries(self._codes_of_queries(posteriors), posteriors)
+
+    def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
+        """Return the codes of items: the codeword of the label where it is a class of the fit, else their own word.
+
+        Parameters
+        ----------
+        X : samples as for ``fit``
+        y : array of shape (n_samples,), default=None
+            Labels of the items, where they are known. A label that the fit has not seen counts as none, unless the
+            head is linear: then the word that ``codebook_`` has for it is enough.
+        """
+        if self.words is None:
+            return super().encode_database(X, y)
+        codes = BinaryCodes.from_signs(self.words.encode(self.predict_proba(X)), self.space_id_)
+        return codes if y is None else self.relabel(codes, y)
+
+    def relabel(self, codes: BinaryCodes, y: LabelsLike) -> BinaryCodes:
+        """Return the codes with the codewords of these labels; without a known label, a code stays as it is."""
+        if self.words is None:
+            return super().relabel(codes, y)
+        columns = check_labels(y, len(codes)).positions_in(self.classes_)
+        signs = np.where((columns >= 0)[:, None], self.codewords_[columns], codes.to_signs())
+        known = np.where(columns >= 0, columns, self.words.columns_of(codes))
+        return self.words.with_labels(replace(codes, packed=BinaryCodes.from_signs(signs).packed), known)
+
     def predict_proba(self, X: SamplesLike) -> np.ndarray:
         """Return the probability of each class, shape (n, n_classes), in the order of ``classes_``."""
-        scores = self.class_scores(X)
-        return posterior(self._bend(scores), self.temperature_)
+        return self._posteriors(self.class_scores(X))
 
-    def training_proba(self) -> np.ndarray:
+    def training_proba(self, X: SamplesLike | None = None) -> np.ndarray:
         """Return the probability of each class for each training row, by a fit without that row."""
         check_is_fitted(self)
-        return posterior(self._bend(self.training_scores_.astype(np.float64)), self.temperature_)
+        return self._posteriors(self.training_scores_.astype(np.float64))
 
     def class_scores(self, X: SamplesLike) -> np.ndarray:
         """Return the scores h of the classes, near 1 for the class of a sample, shape (n, n_classes)."""
@@ -302,8 +341,13 @@ class StarRidge(KernelHasher):
     def training_codes_(self) -> BinaryCodes:
         """Codes of the training rows as items: codewords of labels, and leave-one-out codes where unlabeled."""
         check_is_fitted(self)
-        codes = self._codes(self.training_scores_, self.database_temperature_)
-        return with_codewords(codes, self.labeled_, self.codewords_[self.assignments_[self.labeled_]])
+        columns = np.where(self.labeled_, self.assignments_, -1)
+        if self.words is None:
+            scores = self._bits_of_scores(self.training_scores_)
+            scores[self.labeled_] = self.codewords_[self.assignments_[self.labeled_]]
+            return BinaryCodes.from_scores(scores, self.space_id_)
+        signs = self.words.encode_items(self.training_proba(), columns)
+        return self.words.with_labels(BinaryCodes.from_signs(signs, self.space_id_), columns)
 
     def training_rows(self) -> TrainingRows:
         """Return the rows of the fit that this hasher keeps: all of them, or its landmarks."""
@@ -335,17 +379,20 @@ class StarRidge(KernelHasher):
         rows = np.flatnonzero(self.labeled_)
         if not len(rows):
             return None
-        scores, classes = self._bend(self.training_scores_[rows]), self.assignments_[rows]
+        posteriors, classes = self.training_proba()[rows], self.assignments_[rows]
         result: dict[str, Any] = {
             "how": f"leave-one-out: {len(rows):,} labeled training rows, each scored without itself",
-            "accuracy": round(float(np.mean(scores.argmax(axis=1) == classes)), 4),
+            "accuracy": round(float(np.mean(posteriors.argmax(axis=1) == classes)), 4),
         }
-        if precision and self.head_ == "posterior" and len(rows) > _N_NEAREST:
+        if precision and self.words is not None and len(rows) > _N_NEAREST:
+            # In random order, so that items of equal codes are, too.
             few = np.random.RandomState(0).permutation(len(rows))[:_N_ITEMS]
-            few_scores, shares = scores[few], np.eye(len(self.codewords_))[classes[few]]
-            asked = bit_scores(few_scores[:_N_QUERIES], self.codewords_, self.query_temperature_) >= 0
-            stored = bit_scores(few_scores, self.codewords_, self.database_temperature_) >= 0
-            result["precision_at_10"] = round(precision_among(asked, stored, shares), 4)
+            stored, asked = self.words.decode(self.words.encode(posteriors[few])), posteriors[few[:_N_QUERIES]]
+            likely = asked @ stored.T
+            np.fill_diagonal(likely, -1.0)  # a query is no item of its own list
+            found = np.argsort(-likely, axis=1, kind="stable")[:, :_N_NEAREST]
+            same = classes[few][found] == classes[few[:_N_QUERIES], None]
+            result["precision_at_10"] = round(float(same.mean()), 4)
             result["how"] += f"; precision of {len(asked):,} of them among {len(few):,} as items without labels"
         return result
 
@@ -376,7 +423,7 @@ class StarRidge(KernelHasher):
             n_support,
             further,
             random_state,
-            lambda scores: self._codes(scores, self.query_temperature_),
+            lambda scores: self._codes_of_scores(scores),
         )
         small: Self = clone(self)
         learned = compressed.learned()
@@ -401,7 +448,6 @@ class StarRidge(KernelHasher):
 
     def _store_calibration(self, calibration: Calibration) -> None:
         self.temperature_ = calibration.temperature
-        self.query_temperature_ = QUERY_SHARPENING * calibration.temperature
         self.curvature_ = calibration.curvature
         self.class_shifts_ = calibration.shifts
 
@@ -436,19 +482,10 @@ class StarRidge(KernelHasher):
         self.codewords_ = initial_codewords(codewords, self.classes_, n_bits, rng, distinct=True)
         self.codebook_ = self._codebook(codewords, is_named=bool(self.labeled_.any()))
         self.n_bits_ = n_bits
-        self.database_temperature_ = self.temperature_
+        self.sharpness_ = 1.0
         if self.head_ == "posterior":
-            self.database_temperature_ = choose_database_temperature(
-                self._bend(self.training_scores_),
-                self.assignments_,
-                self.labeled_,
-                self.codewords_,
-                self.temperature_,
-                self.codebook_seed_,
-            )
-
-    def _encode_unlabeled(self, X: SamplesLike) -> BinaryCodes:
-        return self._codes(self.class_scores(X), self.database_temperature_)
+            few = self.training_scores_[spread_rows(len(self.training_scores_))].astype(np.float64)
+            self.sharpness_ = HammingWords.fitted(self.codewords_, self._posteriors(few)).sharpness
 
     def _predicted_index(self, X: SamplesLike) -> np.ndarray:
         """Return the most probable class, also where several classes share a codeword."""
@@ -464,13 +501,27 @@ class StarRidge(KernelHasher):
         return self.expansion.scores(self._read(X))
 
     def _scores(self, X: SamplesLike) -> np.ndarray:
-        """Return the expected codeword bits, whose signs are the code."""
-        return self._bit_scores(self._class_scores(X), self.query_temperature_)
+        """Return the expected codeword bits."""
+        return self._bits_of_scores(self._class_scores(X))
 
-    def _bit_scores(self, scores: np.ndarray, temperature: float) -> np.ndarray:
-        if self.head_ == "linear":
-            return linear_bit_scores(scores, self.codewords_)
-        return bit_scores(self._bend(scores), self.codewords_, temperature)
+    def _bits_of_scores(self, scores: np.ndarray) -> np.ndarray:
+        shares = scores if self.head_ == "linear" else self._posteriors(scores)
+        return shares @ self.codewords_.astype(scores.dtype)
 
-    def _codes(self, scores: np.ndarray, temperature: float) -> BinaryCodes:
-        return BinaryCodes.from_scores(self._bit_scores(scores, temperature), self.space_id_)
+    def _posteriors(self, scores: np.ndarray) -> np.ndarray:
+        """Return the posteriors of class scores, in their precision."""
+        values = self._bend(scores)
+        values -= values.max(axis=1, keepdims=True)
+        values *= values.dtype.type(self.temperature_)
+        np.exp(values, out=values)
+        values /= values.sum(axis=1, keepdims=True)
+        return values
+
+    def _codes_of_scores(self, scores: np.ndarray) -> BinaryCodes:
+        if self.words is None:
+            return BinaryCodes.from_scores(self._bits_of_scores(scores), self.space_id_)
+        return self._codes_of_queries(self._posteriors(scores))
+
+    def _codes_of_queries(self, posteriors: np.ndarray) -> BinaryCodes:
+        assert self.words is not None
+        return BinaryCodes.from_signs(self.words.encode_queries(posteriors), self.space_id_)

@@ -257,7 +257,7 @@ def check_star_ridge(state: Mapping[str, Any], n_bits: int, n_train: int) -> Non
         wrong.append("assignments_")
     if state["labeled_"].dtype != np.bool_ or n_train not in (n_rows, n_support):
         wrong.append("labeled_")
-    for name in ("temperature_", "query_temperature_", "database_temperature_", "ridge_"):
+    for name in ("temperature_", "sharpness_", "ridge_"):
         if type(state[name]) is not float or not 0 < state[name] < np.inf:
             wrong.append(name)
     if type(state["curvature_"]) is not float or not 0 <= state["curvature_"] < np.inf:
