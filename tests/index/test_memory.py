@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from starshl import BinaryCodes
-from starshl.index import BucketIndex, FlatIndex, HybridIndex, MultiIndex
+from starshl.codes import WordDictionary
+from starshl.index import BucketIndex, FlatIndex, MultiIndex, PosteriorIndex
 
 CODES = BinaryCodes.from_signs(np.ones((3, 12)))
 
@@ -15,5 +16,5 @@ def test_an_index_shows_its_class_its_items_and_their_length(index_class):
     assert repr(index) == f"{index_class.__name__}(1 item of 12 bits)"
 
 
-def test_an_empty_index_of_classes_shows_itself_too():
-    assert repr(HybridIndex(1, 1, 0)) == "HybridIndex(0 items of 1 bit)"
+def test_an_empty_index_of_words_shows_itself_too():
+    assert repr(PosteriorIndex(1, WordDictionary(np.eye(2), 1))) == "PosteriorIndex(0 items of 1 bit)"

@@ -57,7 +57,7 @@ def test_appended_items_leave_earlier_ones_as_they_are(step):
     for _ in range(40):
         gap = int(rng.integers(1, 3)) if rng.random() < 0.3 else 1
         new = (ids[-1] if len(ids) else 0) + gap + step * np.arange(rng.integers(1, 9))
-        items = items.inserted(to_planes(some_codes(len(new))), new)
+        items = items.inserted(some_codes(len(new)), new)
         ids = np.concatenate([ids, new])
         earlier.append((items, ids))
         for then, seen in earlier[:: len(earlier) // 3 + 1]:

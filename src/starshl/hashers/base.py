@@ -35,6 +35,7 @@ from ..codes.word_dictionary import WordDictionary
 from ..exceptions import BundleFormatError, MissingCapabilityError
 from ..index.choice import make_index
 from ..index.memory import MemoryIndex
+from ..index.posterior import PosteriorIndex
 from ..learning.linalg import project
 from .facts import Facts, Variant
 from .fit_record import describe_fit, outermost_fit
@@ -308,6 +309,8 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def make_index(self, codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int | None = None) -> MemoryIndex:
         """Return an index of these codes that compares them as this hasher does; see :func:`starshl.make_index`."""
+        if self.words is not None:
+            return PosteriorIndex.from_codes(codes, ids, words=self.words, n_jobs=n_jobs)
         return make_index(codes, ids, n_jobs=n_jobs)
 
     @property

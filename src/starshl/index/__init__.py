@@ -1,4 +1,4 @@
-"""Exact search over codes: a flat scan, buckets of equal codes, multi-index hashing, classes with neighbors."""
+"""Exact search over codes by Hamming distance, by the probability of the same class, or by both."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from .choice import load_index, make_index
 from .hybrid import HybridIndex
 from .memory import FlatIndex, MemoryIndex
 from .multi import MultiIndex
-from .residual import Reconstruction, ResidualIndex, VectorQueries
+from .posterior import PosteriorIndex
+from .residual import Reconstruction, ResidualIndex
 
 __all__ = [
     "CAPABILITIES",
@@ -19,10 +20,10 @@ __all__ = [
     "MemoryIndex",
     "MultiIndex",
     "Neighbors",
+    "PosteriorIndex",
     "RadiusNeighbors",
     "Reconstruction",
     "ResidualIndex",
-    "VectorQueries",
     "load_index",
     "make_index",
 ]

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from numbers import Real
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
@@ -17,7 +18,8 @@ from .._common.validation import check_integer
 from .._common.warn import warn_caller
 from .._common.words import counted
 from ..codes.binary import BinaryCodes, Metric
-from ..exceptions import SpaceMismatchError, UnknownSpaceWarning, UnsupportedOperationError
+from ..codes.queries import EncodedQueries
+from ..exceptions import InputError, SpaceMismatchError, UnknownSpaceWarning, UnsupportedOperationError
 
 _LARGEST_ID = np.iinfo(np.int64).max
 #: What an index may support besides adding codes, searching them, and filtering by ids with ``among``.
@@ -25,6 +27,7 @@ CAPABILITIES: Mapping[str, str] = MappingProxyType(
     {
         "mask": "among= also takes one boolean per item, in the order of ids",
         "metadata": "add() takes metadata=, and searches filter by it with where=",
+        "probability": "probabilities() says how likely hits are of a query's class, searches take min_probability=",
         "reconstruct": "reconstruct() returns stored codes",
         "remove": "remove() removes items",
         "save": "save() writes the index to a file",
@@ -123,18 +126,20 @@ class HammingIndex(ABC):
 
     def search(
         self,
-        codes: BinaryCodes,
+        queries: BinaryCodes | EncodedQueries,
         k: int = 10,
         *,
         among: ArrayLike | None = None,
         where: Mapping[str, Any] | None = None,
         scores: ArrayLike | None = None,
+        min_probability: float | None = None,
     ) -> Neighbors:
-        """Return the k nearest items of each code, by distance and then by id.
+        """Return the k nearest items of each query, by distance and then by id.
 
         Parameters
         ----------
-        codes : BinaryCodes, the queries
+        queries : EncodedQueries or BinaryCodes
+            As ``hasher.encode_queries`` or ``hasher.encode`` returns them.
         k : int, default=10
             If fewer items can be returned, the result has fewer columns.
         among : array of int, default=None
@@ -146,9 +151,12 @@ class HammingIndex(ABC):
             Real scores of the queries, as ``hasher.decision_function`` returns them, where the index supports
             "scores". Items at equal distance are then ordered by their inner product with the scores, largest
             first, and only then by id.
+        min_probability : float, default=None
+            How likely an item must be of the query's class, from 0 to 1, where the index supports "probability". Where
+            that leaves fewer than k items, the last ids are -1 and their distances infinite.
         """
-        self.check_codes(codes)
-        self._check_space(codes)
+        self._check_probability(min_probability)
+        codes = self._codes_of(queries)
         k = check_integer(k, "k", low=1)
         among = self._check_filters(among, where)
         if scores is not None:
@@ -158,17 +166,36 @@ class HammingIndex(ABC):
 
     def search_radius(
         self,
-        codes: BinaryCodes,
-        radius: int,
+        queries: BinaryCodes | EncodedQueries,
+        radius: float = np.inf,
         *,
         among: ArrayLike | None = None,
         where: Mapping[str, Any] | None = None,
+        min_probability: float | None = None,
     ) -> RadiusNeighbors:
-        """Return all items within ``radius`` (inclusive) of each code; filters are those of :meth:`search`."""
-        self.check_codes(codes)
-        self._check_space(codes)
-        radius = min(check_integer(radius, "radius", low=0), self._largest_distance)
+        """Return all items within ``radius`` (inclusive) of each query; filters are those of :meth:`search`."""
+        self._check_probability(min_probability)
+        codes = self._codes_of(queries)
+        if isinstance(radius, float) and radius == np.inf:
+            radius = self.n_bits
+        radius = min(check_integer(radius, "radius", low=0), self.n_bits)
         return self._search_radius(codes, radius, among=self._check_filters(among, where), where=where)
+
+    def probabilities(self, queries: BinaryCodes | EncodedQueries, ids: ArrayLike) -> np.ndarray:
+        """Return how likely items are of the class of a query, float64 of the shape of ``ids``.
+
+        Parameters
+        ----------
+        queries : EncodedQueries or BinaryCodes
+        ids : array of shape (n_queries, n)
+            For each query the ids of items, as :meth:`search` returns them; the probability of -1 is 0.
+        """
+        self._require("probability")
+        raise NotImplementedError
+
+    def queries_of(self, ids: ArrayLike) -> EncodedQueries:
+        """Return what stands for these items when others are to be found by them."""
+        return EncodedQueries(self.reconstruct(ids))
 
     def reconstruct(self, ids: ArrayLike) -> BinaryCodes:
         """Return the codes of these ids."""
@@ -200,7 +227,6 @@ class HammingIndex(ABC):
         self, codes: BinaryCodes, ids: np.ndarray | None, metadata: Sequence[Mapping[str, Any]] | None
     ) -> np.ndarray: ...
 
-    @abstractmethod
     def _search(
         self,
         codes: BinaryCodes,
@@ -209,12 +235,13 @@ class HammingIndex(ABC):
         among: np.ndarray | None,
         where: Mapping[str, Any] | None,
         scores: np.ndarray | None,
-    ) -> Neighbors: ...
+    ) -> Neighbors:
+        raise NotImplementedError
 
-    @abstractmethod
     def _search_radius(
         self, codes: BinaryCodes, radius: int, *, among: np.ndarray | None, where: Mapping[str, Any] | None
-    ) -> RadiusNeighbors: ...
+    ) -> RadiusNeighbors:
+        raise NotImplementedError
 
     def _remove(self, ids: np.ndarray) -> None:
         raise NotImplementedError
@@ -250,9 +277,23 @@ class HammingIndex(ABC):
             warn_of_unknown_space(codes.space_id, held)
         return True
 
-    @property
-    def _largest_distance(self) -> int:
-        return self.n_bits
+    def _codes_of(self, queries: BinaryCodes | EncodedQueries) -> BinaryCodes:
+        """Return the codes of queries, or raise if this index cannot compare them."""
+        codes = self.check_codes(queries.codes if isinstance(queries, EncodedQueries) else queries)
+        self._check_space(codes)
+        return codes
+
+    def _check_probability(self, value: float | None) -> float:
+        """Return the least probability as a number; 0 leaves nothing out."""
+        if value is None:
+            return 0.0
+        self._require("probability")
+        least = float(value) if isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) else np.nan
+        if not 0 <= least <= 1:
+            raise InputError(
+                "{parameter} is {value!r}", "it must be a number from 0 to 1", parameter="min_probability", value=value
+            )
+        return least
 
     def _require(self, capability: str) -> None:
         if capability not in self.supports:

@@ -9,22 +9,24 @@ from typing import Self
 import numpy as np
 
 from .._common.threads import run_all, tiles
-from ..codes.hamming import nearest, within
+from ..codes.binary import BinaryCodes
+from ..codes.hamming import nearest, to_planes, within
 from . import _bucket_loops as loops
 from ._bucket_loops import distance_table, members_of_nearest, table_size
 from .items import (
     ID_BYTES,
     MAX_MEMORY_RATIO,
+    HammingItems,
     Hits,
-    IndexItems,
     check_buckets,
     check_columns,
     check_names,
     empty_planes,
     held_size,
     packed_size,
+    positions_of_ids,
 )
-from .memory import MemoryIndex
+from .memory import CodeIndex
 
 # Tables pay off when buckets are large, and must stay small compared with the items that they point to.
 _MIN_BUCKET_SIZE_FOR_SLOTS = 8
@@ -122,7 +124,7 @@ def _starts_of(sizes: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class BucketItems(IndexItems):
+class BucketItems(HammingItems):
     """Buckets, and the tables that find the ones nearest to a query.
 
     ``slots`` is a hash table of the codes, ``near`` holds distances to pieces of codes; both are None where they
@@ -184,8 +186,8 @@ class BucketItems(IndexItems):
         held = (self.buckets.planes, self.buckets.starts, self.buckets.ids, self.slots, self.near)
         return sum(array.nbytes for array in held if array is not None)
 
-    def inserted(self, planes: np.ndarray, ids: np.ndarray) -> Self:
-        added, max_codes = Buckets(planes, None, ids), self._max_codes(len(self) + len(ids))
+    def inserted(self, codes: BinaryCodes, ids: np.ndarray) -> Self:
+        added, max_codes = Buckets(to_planes(codes), None, ids), self._max_codes(len(self) + len(ids))
         return self.of(self.n_bits, self.buckets.joined(added, max_codes) if len(self) else added.merged(max_codes))
 
     def selected(self, mask: np.ndarray) -> Self:
@@ -198,14 +200,7 @@ class BucketItems(IndexItems):
         return max(0, int(for_buckets / (held_size(self.n_bits) - ID_BYTES + _START_BYTES)))
 
     def find(self, ids: np.ndarray) -> np.ndarray:
-        positions = np.full(len(ids), -1)
-        if len(ids):
-            order = np.argsort(ids, kind="stable")
-            ascending = ids[order]
-            ranks = np.minimum(np.searchsorted(ascending, self.ids), len(ids) - 1)
-            hits = np.flatnonzero(ascending[ranks] == self.ids)
-            positions[order[ranks[hits]]] = hits
-        return positions
+        return positions_of_ids(self.ids, ids)
 
     def nearest(
         self, queries: np.ndarray, k: int, mask: np.ndarray | None, n_jobs: int | None
@@ -292,7 +287,7 @@ class BucketItems(IndexItems):
         return self.buckets.planes, np.searchsorted(self.buckets.starts, positions, side="right") - 1
 
 
-class BucketIndex(MemoryIndex):
+class BucketIndex(CodeIndex):
     """Search only among the distinct codes: the index for learned codes, of which few are distinct.
 
     A supervised hasher gives thousands of items the same code. They are kept as one bucket, so a search costs

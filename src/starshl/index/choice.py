@@ -19,9 +19,12 @@ from .files import read_index_file
 from .hybrid import HybridIndex
 from .memory import FlatIndex, MemoryIndex
 from .multi import MultiIndex
+from .posterior import PosteriorIndex
 from .residual import ResidualIndex
 
-_KINDS = {index.kind: index for index in (FlatIndex, BucketIndex, MultiIndex, HybridIndex, ResidualIndex)}
+_KINDS = {
+    index.kind: index for index in (FlatIndex, BucketIndex, MultiIndex, PosteriorIndex, HybridIndex, ResidualIndex)
+}
 
 
 class _Hasher(Protocol):

@@ -22,7 +22,15 @@ from .._common.strict_json import parse_json
 from ..exceptions import IndexFormatError
 
 FORMAT = 2
-_DTYPES = {"I64": np.int64, "I32": np.int32, "U64": np.uint64, "U32": np.uint32, "U8": np.uint8, "F64": np.float64}
+_DTYPES = {
+    "I64": np.int64,
+    "I32": np.int32,
+    "U64": np.uint64,
+    "U32": np.uint32,
+    "U8": np.uint8,
+    "F64": np.float64,
+    "F32": np.float32,
+}
 _NAMES = {np.dtype(dtype): name for name, dtype in _DTYPES.items()}
 _ALIGNMENT = 64  # bytes of a cache line, so that mapped arrays are aligned
 # A header of ours takes less than a thousandth of this.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from ..codes.binary import n_bytes
-from ..codes.hamming import n_planes, nearest, within, word_type
+from ..codes.binary import BinaryCodes, n_bytes
+from ..codes.hamming import n_planes, nearest, to_planes, within, word_type
 from ._bucket_loops import count_groups
 from .base import all_different
 
@@ -79,7 +79,7 @@ class IndexItems(ABC):
         """Bytes held."""
 
     @abstractmethod
-    def inserted(self, planes: np.ndarray, ids: np.ndarray) -> Self:
+    def inserted(self, codes: BinaryCodes, ids: np.ndarray) -> Self:
         """Return these items and more, whose ids are ascending and new."""
 
     @abstractmethod
@@ -89,20 +89,6 @@ class IndexItems(ABC):
     @abstractmethod
     def find(self, ids: np.ndarray) -> np.ndarray:
         """Return the position of each id, -1 where there is none."""
-
-    @abstractmethod
-    def nearest(
-        self, queries: np.ndarray, k: int, mask: np.ndarray | None, n_jobs: int | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return positions and distances, both of shape (n_queries, k); at least k positions pass the mask."""
-
-    @abstractmethod
-    def within(self, queries: np.ndarray, radii: np.ndarray, mask: np.ndarray | None, n_jobs: int | None) -> Hits:
-        """Return all items within each query's radius, by distance and then by id."""
-
-    @abstractmethod
-    def rows(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the planes, and the column in them of each position."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -121,7 +107,25 @@ class IndexItems(ABC):
         return mask
 
 
-class PlaneItems(IndexItems):
+class HammingItems(IndexItems):
+    """Items that are compared by Hamming distance."""
+
+    @abstractmethod
+    def nearest(
+        self, queries: np.ndarray, k: int, mask: np.ndarray | None, n_jobs: int | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return positions and distances, both of shape (n_queries, k); at least k positions pass the mask."""
+
+    @abstractmethod
+    def within(self, queries: np.ndarray, radii: np.ndarray, mask: np.ndarray | None, n_jobs: int | None) -> Hits:
+        """Return all items within each query's radius, by distance and then by id."""
+
+    @abstractmethod
+    def rows(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the planes, and the column in them of each position."""
+
+
+class PlaneItems(HammingItems):
     """The first ``n_items`` columns of planes."""
 
     ascending = True
@@ -183,7 +187,8 @@ class FlatItems(PlaneItems):
     def nbytes(self) -> int:
         return self.planes.nbytes + self.id_buffer.nbytes
 
-    def inserted(self, planes: np.ndarray, ids: np.ndarray) -> Self:
+    def inserted(self, codes: BinaryCodes, ids: np.ndarray) -> Self:
+        planes = to_planes(codes)
         n_old, n_new = self.n_items, self.n_items + len(ids)
         if n_old and ids[0] < self.id_buffer[n_old - 1]:
             positions = np.searchsorted(self.ids, ids)
@@ -271,8 +276,8 @@ class RunItems(PlaneItems):
     def nbytes(self) -> int:
         return self.planes.nbytes + self.first_ids.nbytes + self.first_positions.nbytes
 
-    def inserted(self, planes: np.ndarray, ids: np.ndarray) -> PlaneItems:  # type: ignore[override]  # as above
-        last = self.last_id
+    def inserted(self, codes: BinaryCodes, ids: np.ndarray) -> PlaneItems:  # type: ignore[override]  # as above
+        planes, last = to_planes(codes), self.last_id
         if last is not None and ids[0] < last:
             positions = np.searchsorted(self.ids, ids)
             joined = np.insert(self.planes[:, : self.n_items], positions, planes, axis=1)
@@ -323,51 +328,21 @@ def _run_starts(ids: np.ndarray) -> np.ndarray:
     return np.concatenate([[0], np.flatnonzero(np.diff(ids) != 1) + 1])
 
 
-@dataclass(frozen=True, eq=False)
-class WrappedItems(PlaneItems):
-    """Codes and ids of ``plain``, compared in another way, which subclasses define; they may hold more about items."""
-
-    plain: PlaneItems
-    n_bits: int = field(init=False)
-    planes: np.ndarray = field(init=False)
-    n_items: int = field(init=False)
-
-    def __post_init__(self) -> None:
-        for name in ("n_bits", "planes", "n_items"):
-            object.__setattr__(self, name, getattr(self.plain, name))
-
-    @property
-    def ids(self) -> np.ndarray:
-        return self.plain.ids
-
-    def ids_at(self, positions: np.ndarray) -> np.ndarray:
-        return self.plain.ids_at(positions)
-
-    @property
-    def last_id(self) -> int | None:
-        return self.plain.last_id
-
-    @property
-    def nbytes(self) -> int:
-        return self.plain.nbytes
-
-    def inserted(self, planes: np.ndarray, ids: np.ndarray) -> Self:
-        return replace(self, plain=self.plain.inserted(planes, ids))
-
-    def selected(self, mask: np.ndarray) -> Self:
-        return replace(self, plain=self.plain.selected(mask))
-
-    def find(self, ids: np.ndarray) -> np.ndarray:
-        return self.plain.find(ids)
-
-    def by_id(self, found: Candidates) -> Candidates:
-        """Return candidates with ids in place of their positions."""
-        return found._replace(positions=self.ids_at(found.positions))
-
-
 def empty_planes(n_bits: int, n_rows: int = 0) -> np.ndarray:
     """Return word planes for ``n_rows`` codes."""
     return np.zeros((n_planes(n_bits), n_rows), word_type(n_bits))
+
+
+def positions_of_ids(held: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    """Return where each id is among those held, in any order, -1 where it is not."""
+    positions = np.full(len(ids), -1)
+    if len(ids):
+        order = np.argsort(ids, kind="stable")
+        ascending = ids[order]
+        ranks = np.minimum(np.searchsorted(ascending, held), len(ids) - 1)
+        hits = np.flatnonzero(ascending[ranks] == held)
+        positions[order[ranks[hits]]] = hits
+    return positions
 
 
 def packed_size(n_bits: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from threading import Lock
@@ -17,7 +18,7 @@ from ..codes.hamming import from_planes, score_penalties, to_planes
 from ..exceptions import UnknownIdError
 from .base import HammingIndex, Neighbors, RadiusNeighbors, existing_id, next_ids
 from .files import write_index_file
-from .items import Candidates, Hits, IndexItems, RunItems
+from .items import Candidates, HammingItems, Hits, IndexItems, RunItems
 
 if TYPE_CHECKING:
     from .hybrid import ClassRule
@@ -30,15 +31,11 @@ class MemoryIndex(HammingIndex):
     """
 
     kind: ClassVar[str]
-    items_type: ClassVar[type[IndexItems]]
-    supports = frozenset({"mask", "reconstruct", "remove", "save", "scores", "threads"})
+    supports = frozenset({"mask", "reconstruct", "remove", "save", "threads"})
+    _items: IndexItems
     #: How many bits at the beginning of a code hold a class, and how many items of the query's class come first.
     class_bits: int = 0
     class_first: int = 0
-
-    def __init__(self, n_bits: int, *, n_jobs: int | None = None) -> None:
-        n_bits = check_integer(n_bits, "n_bits", low=1)
-        self._set_up(n_bits, self.items_type.empty(n_bits), n_jobs)
 
     def _set_up(self, n_bits: int, items: IndexItems, n_jobs: int | None) -> None:
         self.n_bits = n_bits
@@ -57,11 +54,9 @@ class MemoryIndex(HammingIndex):
         return index
 
     @classmethod
+    @abstractmethod
     def from_arrays(cls, n_bits: int, arrays: dict[str, np.ndarray], *, n_jobs: int | None = None) -> Self:
         """Return the index that a file holds; raise ValueError for arrays that a search cannot trust."""
-        index = cls(n_bits, n_jobs=n_jobs)
-        index._items = cls.items_type.from_arrays(index.n_bits, arrays)
-        return index
 
     @property
     def ids(self) -> np.ndarray:
@@ -130,20 +125,45 @@ class MemoryIndex(HammingIndex):
         ids = next_ids(len(codes), items.last_id) if ids is None else ids
         if len(ids):
             _check_new(items, ids)
-            planes = to_planes(codes)
-            ascending = ids
             if np.any(ids[1:] < ids[:-1]):
                 order = np.argsort(ids)
-                planes, ascending = np.ascontiguousarray(planes[:, order]), ids[order]
-            self._items = items.inserted(planes, ascending)
+                self._items = items.inserted(codes[order], ids[order])
+            else:
+                self._items = items.inserted(codes, ids)
         return ids
 
     def _remove(self, ids: np.ndarray) -> None:
         with self._changing:
             items = self._items
             mask = np.ones(len(items), np.bool_)
-            mask[_positions_of(items, ids)] = False
+            mask[positions_of(items, ids)] = False
             self._items = items.selected(mask)
+
+    def _save(self, path: str | os.PathLike[str]) -> None:
+        """Write the index to one file; :func:`starshl.index.load_index` reads or memory-maps it."""
+        header = {"kind": self.kind, "n_bits": self.n_bits, "space_id": self.space_id}
+        write_index_file(path, header, self._stored_arrays())
+
+    def _stored_arrays(self) -> dict[str, np.ndarray]:
+        return self._items.arrays()
+
+
+class CodeIndex(MemoryIndex):
+    """An index in memory that compares whole codes by Hamming distance."""
+
+    items_type: ClassVar[type[HammingItems]]
+    supports = MemoryIndex.supports | {"scores"}
+    _items: HammingItems
+
+    def __init__(self, n_bits: int, *, n_jobs: int | None = None) -> None:
+        n_bits = check_integer(n_bits, "n_bits", low=1)
+        self._set_up(n_bits, self.items_type.empty(n_bits), n_jobs)
+
+    @classmethod
+    def from_arrays(cls, n_bits: int, arrays: dict[str, np.ndarray], *, n_jobs: int | None = None) -> Self:
+        index = cls(n_bits, n_jobs=n_jobs)
+        index._items = cls.items_type.from_arrays(index.n_bits, arrays)
+        return index
 
     def _search(
         self,
@@ -176,13 +196,8 @@ class MemoryIndex(HammingIndex):
 
     def _reconstruct(self, ids: np.ndarray) -> BinaryCodes:
         items = self._items
-        planes, rows = items.rows(_positions_of(items, ids))
+        planes, rows = items.rows(positions_of(items, ids))
         return from_planes(planes[:, rows], self.n_bits)
-
-    def _save(self, path: str | os.PathLike[str]) -> None:
-        """Write the index to one file; :func:`starshl.index.load_index` reads or memory-maps it."""
-        header = {"kind": self.kind, "n_bits": self.n_bits, "space_id": self.space_id}
-        write_index_file(path, header, self._items.arrays())
 
 
 def _check_new(items: IndexItems, ids: np.ndarray) -> None:
@@ -194,7 +209,8 @@ def _check_new(items: IndexItems, ids: np.ndarray) -> None:
         raise existing_id(ids[present][0])
 
 
-def _positions_of(items: IndexItems, ids: np.ndarray) -> np.ndarray:
+def positions_of(items: IndexItems, ids: np.ndarray) -> np.ndarray:
+    """Return the position of each id, or raise for one that is not there."""
     positions = items.find(ids)
     if (positions < 0).any():
         raise UnknownIdError(int(ids[positions < 0][0]), "in the index")
@@ -224,7 +240,7 @@ def _n_passing(mask: np.ndarray, k: int) -> int:
 
 
 def _best_scored(
-    items: IndexItems, hits: Hits, queries: np.ndarray, weights: np.ndarray, k: int
+    items: HammingItems, hits: Hits, queries: np.ndarray, weights: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Order each query's hits by distance, score and id; return positions and distances of the first k."""
     starts, positions, distances = hits
@@ -238,7 +254,7 @@ def _best_scored(
     return positions[best], distances[best]
 
 
-class FlatIndex(MemoryIndex):
+class FlatIndex(CodeIndex):
     """Search by scanning every code: the index for codes that are mostly different.
 
     Items are kept in the order of their ids, so ties need no comparison and bisection finds an id.

@@ -13,7 +13,7 @@ import numpy as np
 from .._common.threads import run_all, tiles
 from . import _multi_loops as loops
 from .items import FlatItems, Hits
-from .memory import MemoryIndex
+from .memory import CodeIndex
 
 _MAX_PIECE_BITS = 24  # 64 MB per table
 _QUERIES_PER_TASK = 16  # balls differ in cost: small tasks share it evenly
@@ -102,7 +102,7 @@ class MultiItems(FlatItems):
         return cost
 
 
-class MultiIndex(MemoryIndex):
+class MultiIndex(CodeIndex):
     r"""A flat index with tables that find small balls without a scan.
 
     A code is cut into m pieces. If two codes differ in at most r bits, they differ in at most

@@ -1,0 +1,305 @@
+"""PosteriorIndex: codes that stand for class posteriors, in the order of how likely they are of a query's class."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._common.threads import run_all, tiles
+from .._common.validation import check_integer, check_number
+from ..codes.binary import BinaryCodes
+from ..codes.hamming import few_pass
+from ..codes.hamming_words import HammingWords
+from ..codes.queries import EncodedQueries
+from ..codes.score_rule import ScoreRule
+from ..codes.word_dictionary import WordDictionary
+from . import _run_loops as loops
+from .base import Neighbors, RadiusNeighbors
+from .items import check_names
+from .memory import MemoryIndex, passing_items, positions_of
+from .word_items import WordItems
+
+_EVERY_ITEM = np.empty(0, np.bool_)
+_ITEMS_PER_TASK = 1 << 20  # about a millisecond of one thread
+_MOST_WORD_BITS = 1 << 14
+#: Query numbers, scores and ids of items, in any order.
+Found = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+class WordIndex(MemoryIndex):
+    """Codes that begin with a word for a class posterior, ordered by score and id; what all such indexes share.
+
+    Queries are :class:`starshl.codes.EncodedQueries`, as ``hasher.encode_queries`` makes them. A query that is only a
+    code has the posterior that its word stands for.
+    """
+
+    supports = frozenset({"mask", "probability", "reconstruct", "remove", "save", "threads"})
+    distance_type = np.float64
+    words: HammingWords | WordDictionary
+    rule: ScoreRule
+    _items: WordItems
+
+    def _set_up_words(
+        self, n_bits: int, words: HammingWords | WordDictionary, rule: ScoreRule, n_jobs: int | None, keeps_codes: bool
+    ) -> None:
+        n_bits = check_integer(n_bits, "n_bits", low=1)
+        if not isinstance(words, (HammingWords, WordDictionary)):
+            raise TypeError(
+                f"words is a {type(words).__name__}; it must be HammingWords or a WordDictionary. Take hasher.words."
+            )
+        if not words.n_bits <= min(n_bits, _MOST_WORD_BITS):
+            raise ValueError(
+                f"n_bits is {n_bits}, and the words have {words.n_bits}; codes begin with words of at most "
+                f"{_MOST_WORD_BITS} bits. Take both from one hasher."
+            )
+        self.words, self.rule = words, rule
+        self._set_up(n_bits, WordItems.empty_with(n_bits, words, keeps_codes), n_jobs)
+
+    def search(
+        self,
+        queries: BinaryCodes | EncodedQueries,
+        k: int = 10,
+        *,
+        among: ArrayLike | None = None,
+        where: Mapping[str, Any] | None = None,
+        scores: ArrayLike | None = None,
+        min_probability: float | None = None,
+    ) -> Neighbors:
+        """Return the k best items of each query, by score and then by id; filters are those of other indexes.
+
+        With ``min_probability``, items that are less likely of the query's class are left out. Where that leaves fewer
+        than k, the id is -1 and the distance infinite.
+        """
+        asked, k, least = self._asked(queries), check_integer(k, "k", low=1), self._check_probability(min_probability)
+        among = self._check_filters(among, where)
+        if scores is not None:
+            self._require("scores")
+        items = self._items
+        mask, k = passing_items(items, among, k)
+        if k == 0 or not len(asked):
+            return Neighbors(np.empty((len(asked), k)), np.empty((len(asked), k), np.int64))
+        items, mask = _narrowed(items, mask, len(asked))
+        tasks = [partial(self._best, items, asked[some], k, mask, least) for some in _pieces(items, asked)]
+        parts = run_all(tasks, self.n_jobs)
+        distances, ids = (np.concatenate(part) for part in zip(*parts, strict=True))
+        order = np.lexsort((ids, distances), axis=1)
+        distances, ids = np.take_along_axis(distances, order, axis=1), np.take_along_axis(ids, order, axis=1)
+        return Neighbors(distances, np.where(np.isinf(distances), -1, ids))
+
+    def search_radius(
+        self,
+        queries: BinaryCodes | EncodedQueries,
+        radius: float = np.inf,
+        *,
+        among: ArrayLike | None = None,
+        where: Mapping[str, Any] | None = None,
+        min_probability: float | None = None,
+    ) -> RadiusNeighbors:
+        """Return all items within ``radius`` (inclusive), and with ``min_probability`` only likely ones."""
+        asked, least = self._asked(queries), self._check_probability(min_probability)
+        radius = check_number(radius, "radius", low=0, finite=False)
+        items = self._items
+        mask, _ = passing_items(items, self._check_filters(among, where), 1)
+        items, mask = _narrowed(items, mask, len(asked))
+        pieces = _pieces(items, asked)
+        parts = run_all([partial(self._all, items, asked[some], radius, mask, least) for some in pieces], self.n_jobs)
+        starts, distances, ids = [np.zeros(1, np.int64)], [np.empty(0)], [np.empty(0, np.int64)]
+        for some, (numbers, scores, found) in zip(pieces, parts, strict=True):
+            order = np.lexsort((found, scores, numbers))
+            starts.append(np.bincount(numbers, minlength=some.stop - some.start))
+            distances.append(scores[order])
+            ids.append(found[order])
+        return RadiusNeighbors(np.cumsum(np.concatenate(starts)), np.concatenate(distances), np.concatenate(ids))
+
+    def probabilities(self, queries: BinaryCodes | EncodedQueries, ids: ArrayLike) -> np.ndarray:
+        asked, items, wanted = self._asked(queries), self._items, np.asarray(ids)
+        if wanted.ndim != 2 or len(wanted) != len(asked) or wanted.dtype.kind not in "iu":
+            raise ValueError(
+                f"ids has dtype {wanted.dtype} and shape {wanted.shape}; it must hold the ids of hits, one row per "
+                f"query ({len(asked)})."
+            )
+        flat = wanted.astype(np.int64).ravel()
+        different, places = np.unique(flat, return_inverse=True)
+        positions = items.find(different)
+        if np.any((positions < 0) & (different != -1)):
+            positions_of(items, different[different != -1])  # says which one is unknown
+        runs = items.runs_at(positions)[places]
+        probabilities = np.zeros(len(flat))
+        known = np.flatnonzero(positions[places] >= 0)
+        probabilities[known] = loops.pair_probabilities(
+            *(items.run_words, items.table, self._n_labels, asked.posteriors),
+            *(known // max(wanted.shape[1], 1), runs[known]),
+        )
+        return probabilities.reshape(wanted.shape)
+
+    def queries_of(self, ids: ArrayLike) -> EncodedQueries:
+        codes = self.reconstruct(ids)
+        return EncodedQueries(codes, self.words.posteriors_of(codes))
+
+    def _reconstruct(self, ids: np.ndarray) -> BinaryCodes:
+        items = self._items
+        return items.codes_at(positions_of(items, ids))
+
+    def _asked(self, queries: BinaryCodes | EncodedQueries) -> EncodedQueries:
+        """Return checked queries with their posteriors."""
+        codes = self._codes_of(queries)
+        asked = queries if isinstance(queries, EncodedQueries) else EncodedQueries(codes)
+        if asked.posteriors is None:
+            asked = replace(asked, posteriors=self.words.posteriors_of(codes))
+        assert asked.posteriors is not None
+        if asked.posteriors.shape[1] != self.words.n_classes:
+            raise ValueError(
+                f"The posteriors of the queries are over {asked.posteriors.shape[1]} classes; those of this index are "
+                f"over {self.words.n_classes}. Make queries with the hasher that made the index."
+            )
+        return asked
+
+    @property
+    def _n_labels(self) -> int:
+        """How many entries at the beginning of a dictionary are labels."""
+        return self.words.n_classes if isinstance(self.words, WordDictionary) and self.words.has_labels else 0
+
+    def _loop_rule(self, least: float) -> tuple[float, float, int]:
+        return self.rule.class_weight * self.rule.unit, least, self._n_labels
+
+    @abstractmethod
+    def _best(
+        self, items: WordItems, asked: EncodedQueries, k: int, mask: np.ndarray, least: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return scores and ids of the k best items of each query, in any order."""
+
+    @abstractmethod
+    def _all(self, items: WordItems, asked: EncodedQueries, radius: float, mask: np.ndarray, least: float) -> Found:
+        """Return all items of each query up to a score."""
+
+    def _stored_arrays(self) -> dict[str, np.ndarray]:
+        return self._items.arrays() | arrays_of_words(self.words)
+
+    @classmethod
+    def _of_arrays(cls, n_bits: int, arrays: dict[str, np.ndarray], own: tuple[str, ...], **settings: Any) -> Self:
+        """Return the index of a file whose further arrays have been read."""
+        words = words_of_arrays(arrays)
+        index = cls(n_bits, words, **settings)
+        known = ("ids", "starts", "classes", "words", *arrays_of_words(words), *own)
+        check_names(arrays, (*known, "planes") if index._items.keeps_codes else known)
+        index._items = index._items.with_arrays(arrays)
+        return index
+
+
+def _narrowed(items: WordItems, mask: np.ndarray | None, n_queries: int) -> tuple[WordItems, np.ndarray]:
+    """Return the items to search, and which of them may be returned: all of them, if few pass."""
+    if mask is None:
+        return items, _EVERY_ITEM
+    return (items.selected(mask), _EVERY_ITEM) if few_pass(mask, n_queries) else (items, mask)
+
+
+def _pieces(items: WordItems, asked: EncodedQueries) -> list[slice]:
+    return tiles(len(asked), max(1, _ITEMS_PER_TASK // max(len(items), 1)))
+
+
+class PosteriorIndex(WordIndex):
+    """Search items by how likely they are of the class of a query.
+
+    A code stands for a class posterior, and so does a query: that they are of the same class has the probability
+    :math:`P = \\sum_g p_g h_g`, where h is the posterior of the item, certain if its code follows from a label. The
+    distance is :math:`-\\log \\max(P, 10^{-6})`.
+
+    Parameters
+    ----------
+    n_bits : int
+        Length of the codes.
+    words : HammingWords or WordDictionary
+        What codes stand for: ``hasher.words``.
+    n_jobs : int, default=None
+        Threads of a search; None means one. Results are the same for any number.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from starshl.codes import BinaryCodes, EncodedQueries, HammingWords
+    >>> from starshl.index import PosteriorIndex
+    >>> words = HammingWords(np.array([[1, 1, 1], [-1, -1, -1]]), sharpness=1.0)
+    >>> index = PosteriorIndex(3, words)
+    >>> codes = BinaryCodes.from_signs([[-1, -1, -1], [1, 1, 1], [1, 1, -1]])
+    >>> index.add(codes).tolist()
+    [0, 1, 2]
+    >>> queries = EncodedQueries(codes[2], posteriors=[[0.75, 0.25]])
+    >>> distances, ids = index.search(queries, k=3)
+    >>> ids.tolist(), index.probabilities(queries, ids).round(2).tolist()
+    ([[1, 2, 0]], [[0.73, 0.62, 0.27]])
+    >>> index.search(queries, k=3, min_probability=0.5).ids.tolist()
+    [[1, 2, -1]]
+    """
+
+    kind = "posterior"
+
+    def __init__(self, n_bits: int, words: HammingWords | WordDictionary, *, n_jobs: int | None = None) -> None:
+        if words.n_bits != n_bits:
+            raise ValueError(
+                f"n_bits is {n_bits}, and the words have {words.n_bits} bits; here a code is a word. Take both from "
+                "one hasher."
+            )
+        self._set_up_words(n_bits, words, ScoreRule(1.0, 1.0, 0.0), n_jobs, keeps_codes=False)
+
+    @classmethod
+    def from_arrays(cls, n_bits: int, arrays: dict[str, np.ndarray], *, n_jobs: int | None = None) -> Self:
+        return cls._of_arrays(n_bits, arrays, (), n_jobs=n_jobs)
+
+    def _best(
+        self, items: WordItems, asked: EncodedQueries, k: int, mask: np.ndarray, least: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        rule, words = self._loop_rule(least), (items.run_words, items.table)
+        ids, starts = items.id_buffer, items.starts
+        return loops.nearest_by_word(ids, starts, words[0], rule, words[1], asked.posteriors, k, mask)
+
+    def _all(self, items: WordItems, asked: EncodedQueries, radius: float, mask: np.ndarray, least: float) -> Found:
+        rule, ids, starts = self._loop_rule(least), items.id_buffer, items.starts
+        return loops.within_by_word(ids, starts, items.run_words, rule, items.table, asked.posteriors, radius, mask)
+
+
+def arrays_of_words(words: HammingWords | WordDictionary) -> dict[str, np.ndarray]:
+    """Return words as an index file holds them."""
+    if isinstance(words, WordDictionary):
+        return {"entries": words.entries.astype(np.float32), "entry_bits": np.array([words.n_bits])}
+    codewords = BinaryCodes.from_signs(words.codewords).packed
+    held = {"codewords": codewords, "codeword_bits": np.array([words.n_bits]), "sharpness": np.array([words.sharpness])}
+    return held if words.numbers is None else held | {"class_numbers": np.asarray(words.numbers, np.int64)}
+
+
+def words_of_arrays(arrays: dict[str, np.ndarray]) -> HammingWords | WordDictionary:
+    """Return the words of an index file; raise ValueError for arrays that a search cannot trust."""
+    if "entries" in arrays:
+        entries, n_bits = arrays["entries"], _number(arrays, "entry_bits", np.int64)
+        if entries.dtype != np.float32 or entries.ndim != 2 or not 1 <= n_bits <= 24 or 0 in entries.shape:
+            raise ValueError(f"its entries are {entries.dtype} of shape {entries.shape}, numbered by {n_bits} bits")
+        if len(entries) > 1 << int(n_bits) or not np.all((entries >= 0) & (entries <= 1)):
+            raise ValueError("its entries are no posteriors, or too many")
+        return WordDictionary(entries, int(n_bits))
+    n_bits, sharpness = _number(arrays, "codeword_bits", np.int64), _number(arrays, "sharpness", np.float64)
+    if not 1 <= n_bits <= _MOST_WORD_BITS or not 0 <= sharpness < np.inf:
+        raise ValueError(f"its codewords have {n_bits} bits, their sharpness is {sharpness}")
+    codewords = BinaryCodes(arrays["codewords"], int(n_bits))
+    numbers = arrays.get("class_numbers")
+    if not len(codewords):
+        raise ValueError("it has no codewords")
+    if numbers is not None and (
+        numbers.dtype != np.int64
+        or numbers.shape != (len(codewords),)
+        or len(np.unique(numbers)) < len(numbers)
+        or np.any(numbers < 0)
+    ):
+        raise ValueError("its numbers of classes are not different positions")
+    return HammingWords(codewords.to_signs(), float(sharpness), numbers)
+
+
+def _number(arrays: dict[str, np.ndarray], name: str, dtype: type) -> Any:
+    array = arrays.get(name)
+    if array is None or array.dtype != dtype or array.shape != (1,):
+        raise ValueError(f"it has no number {name!r}")
+    return array[0]
