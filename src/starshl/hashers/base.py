@@ -212,7 +212,6 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         # Only of hashers that declare them in ``supports``.
         def predict(self, X: SamplesLike, *args: Any, **params: Any) -> np.ndarray: ...
         def predict_proba(self, X: SamplesLike) -> np.ndarray: ...
-        def training_proba(self) -> np.ndarray: ...
         def class_scores(self, X: SamplesLike) -> np.ndarray: ...
         def codeword_distances(self, X: SamplesLike, metric: Literal["hamming", "hinge"] = "hamming") -> np.ndarray: ...
         def score(self, X: SamplesLike, y: LabelsLike = None) -> float: ...
@@ -291,6 +290,16 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             Labels of the items, where they are known.
         """
         return self.encode(X)
+
+    def hamming_codes(self, codes: BinaryCodes | EncodedQueries) -> BinaryCodes:
+        """Return codes for systems that only compare bits, whose Hamming distance comes near the order of this hasher.
+
+        Parameters
+        ----------
+        codes : BinaryCodes or EncodedQueries
+            The codes of items, or what :meth:`encode_queries` returned for queries.
+        """
+        return codes.codes if isinstance(codes, EncodedQueries) else codes
 
     @property
     def training_codes_(self) -> BinaryCodes | None:

@@ -20,24 +20,22 @@ from .._common.warn import warn_caller
 from ..codes.binary import BinaryCodes, Metric, make_space_id
 from ..codes.codebook import Codebook
 from ..codes.codewords import binary_words
+from ..codes.hamming_words import HammingWords
+from ..codes.queries import EncodedQueries
+from ..codes.score_rule import ScoreRule
+from ..codes.word_dictionary import WordDictionary
 from ..exceptions import BundleFormatError, InputError, InputWarning, MissingCapabilityError
-from ..index.hybrid import MAX_CLASS_BITS, ClassRule, FloatRule, HammingRule, HybridIndex
-from ..index.residual import Reconstruction, ResidualIndex, VectorQueries
+from ..index.hybrid import HybridIndex
+from ..index.residual import Reconstruction, ResidualIndex
 from ..learning.graphs.clusters import n_coherent_clusters, suggest_n_clusters
 from ..learning.graphs.neighbor_graph import NeighborGraph
+from ..learning.linalg import project, squared_distances
 from .base import BaseHasher, Capability, FitSummary, all_or_nothing, supported
 from .baselines.itq import ITQ
 from .catalog import pack_inner, unpack_inner
 from .facts import Facts
-from .hybrid_tuning import (
-    best_hamming_weight,
-    best_residual_weight,
-    class_positions,
-    components_of,
-    deviation_of_distances,
-    fit_reconstruction,
-    training_rows_of,
-)
+from .hybrid_tuning import Neighborhoods, components_of, fit_reconstruction, training_rows_of
+from .hybrid_words import choose_hamming_words
 from .star.contributions import Contributions
 from .star.star_ridge import StarRidge
 from .supervision import TrainingRows
@@ -50,27 +48,39 @@ _PARTS = {
     "n_bits_": int,
     "class_bits_": int,
     "n_features_in_": int,
-    "class_weight_": int | float,
+    "dictionary_": np.ndarray,
+    "unit_": float,
+    "saturation_": float,
+    "vector_scales_": np.ndarray,
+    "hamming_codewords_": np.ndarray,
+    "hamming_sharpness_": float,
     "seeds_": list,
     "field_holds_": str,
     "training_packed_": np.ndarray,
 }
-_RESIDUAL_PARTS = {"class_centers_": np.ndarray, "bit_scales_": np.ndarray, "distance_unit_": float}
+_RESIDUAL_PARTS = {"class_centers_": np.ndarray, "bit_scales_": np.ndarray}
 _OF_CLASS_HASHER: frozenset[Capability] = frozenset({"predict", "predict_proba", "novelty", "score"})
 _SEEDS = np.iinfo(np.int32).max
+# More words than classes by this factor: of 32 bits, further ones serve better as neighbor bits.
+_EXTRA_BITS, _MAX_CLASS_BITS = 2, 16
 # Until no code changes, which takes fewer. Of 30 bits on 3,000 rows of AG News and MNIST, 50 lose .008 of the recall.
 _ITQ_ITERATIONS = 300
 
 
 class HybridHasher(BaseHasher):
-    """Write the class of a row into the first bits of its code, and its neighborhood into the others.
+    r"""Write what is known of the class of a row into the first bits of its code, its neighborhood into the others.
 
     A supervised code finds items of the right class, but cannot tell them apart. A hybrid code finds the nearest items
-    of the right class: the class field is the number of the class in binary, as short as possible, and the other bits
-    come from a hasher that keeps neighbors near. The class field of a query holds the predicted class, and that of an
-    item its label, if it has one. The distance between two codes is the Hamming distance of the neighbor bits, plus
-    ``class_weight_`` if the class fields differ, or more, so that the ``class_first`` nearest items of the query's
-    class come first. :meth:`make_index` returns an index with this distance, :meth:`encode_queries` queries for it.
+    of the right class. Its class field is a number: that of the label, if the item has one, or else that of one of
+    4 G - G learned posteriors over the G classes, so that doubt is kept. The other bits come from a hasher that keeps
+    neighbors near. A query keeps its own posterior, which gives each item the probability p that both are of the same
+    class, and items are ordered by
+
+    .. math:: s(d) - w\, u \log p,
+
+    where d is the Hamming distance of the neighbor bits, s(d) grows little beyond the distance of neighbors
+    ``saturation_``, u is ``unit_`` and w is ``class_weight``. :meth:`make_index` returns an index with this order,
+    :meth:`encode_queries` queries for it. :meth:`hamming_codes` makes codes for systems that only count bits.
 
     ``form="residual"`` gets more out of the same codes: an item stands for a vector, the center of its class plus a
     step along each direction of the neighbor hasher, and this is compared with the vector of the query.
@@ -79,7 +89,7 @@ class HybridHasher(BaseHasher):
     ----------
     n_bits : int, default=32
         Length of the codes, both fields together.
-    class_hasher : hasher with ``predict``, default=None
+    class_hasher : hasher with ``predict_proba``, default=None
         Fitted on a clone. None is :class:`starshl.StarRidge`. If there are no labels, the class field then holds one of
         2^f clusters, f = ceil(log2 k), where k is a suggested number of clusters, or fewer if these part near rows.
     neighbor_hasher : hasher, default=None
@@ -88,29 +98,31 @@ class HybridHasher(BaseHasher):
     form : {"hamming", "residual"}, default="hamming"
         How items are compared with queries: by codes, or by the vectors that they stand for. The codes are the same.
         "residual" needs a neighbor hasher with orthonormal directions, such as ITQ.
-    class_first : int, default=10
-        How many items of the query's class come before those of all other classes.
-    class_weight : number, default=None
-        What another class adds to the distance: a number of bits or, for "residual", of standard deviations of the
-        distances. None chooses the largest weight that costs at most .001 of the recall of near vectors, found by
-        searching for training rows among the others. If ``class_first`` is 0, and there are labels, it is instead the
-        smallest weight whose precision at 10 is within .003 of the best.
+    class_weight : float, default=1.0
+        How much the class counts. 0 orders by neighbors only, a large weight by class first and then by neighbors.
+        With 1, ranks far beyond the neighbors hold as many items of the right class as the first ten; .5 finds more of
+        the near items of any class.
     codewords : Codebook, default=None
-        Fit the class hasher to it. The class field is the position of the class in it; reserved words have one, too.
+        Fit the class hasher to it, and use its words in :meth:`hamming_codes`.
     n_jobs : int, default=None
         Number of threads; None means one, -1 means all. Codes do not depend on it.
     random_state : int, RandomState or None, default=None
-        Seeds the default hashers, and the sample of rows on which the weight is chosen.
+        Seeds the default hashers, and the sample of rows on which distances are measured.
 
     Attributes
     ----------
     class_hasher_, neighbor_hasher_ : the fitted hashers; the second is None if the class field takes all bits
     classes_ : array of shape (n_classes,)
-    class_bits_ : int, length of the class field
-    class_weight_ : int, or float for "residual"
+    class_bits_ : int
+        Length of the class field: ceil(log2 G) + 2, if there are as many bits.
+    dictionary_ : array of shape (n_words, n_classes)
+        The posteriors that class fields stand for, first the certain ones of labels.
+    unit_, saturation_ : float
+        Of training rows and their ten nearest rows of the same class: the difference between the 90 % quantile of their
+        distances and the median, and the 90 % quantile.
     field_holds_ : "classes", or "clusters" if the fit had no labels
-    class_centers_, bit_scales_, distance_unit_ : see :class:`starshl.index.Reconstruction`; only for "residual"
-    training_codes_ : codes of the training rows as items; unlabeled rows have the class predicted without them
+    class_centers_, bit_scales_ : see :class:`starshl.index.Reconstruction`; only for "residual"
+    training_codes_ : codes of the training rows as items; unlabeled rows have the posterior predicted without them
 
     Examples
     --------
@@ -119,7 +131,7 @@ class HybridHasher(BaseHasher):
     >>> X, y = load_digits(return_X_y=True)
     >>> hasher = HybridHasher(32, random_state=0).fit(X[:900], y[:900])
     >>> hasher.class_bits_, hasher.neighbor_hasher_.n_bits_
-    (4, 28)
+    (6, 26)
     >>> index = make_index(hasher.encode_database(X[:900], y[:900]), hasher=hasher)
     >>> distances, ids = index.search(hasher.encode_queries(X[900:]), k=10)
     >>> float((y[ids] == y[900:, None]).mean()) > 0.94
@@ -148,8 +160,7 @@ class HybridHasher(BaseHasher):
         class_hasher: BaseHasher | None = None,
         neighbor_hasher: BaseHasher | None = None,
         form: HybridForm = "hamming",
-        class_first: int = 10,
-        class_weight: float | None = None,
+        class_weight: float = 1.0,
         codewords: Codebook | None = None,
         n_jobs: int | None = None,
         random_state: Seed = None,
@@ -158,7 +169,6 @@ class HybridHasher(BaseHasher):
         self.class_hasher = class_hasher
         self.neighbor_hasher = neighbor_hasher
         self.form = form
-        self.class_first = class_first
         self.class_weight = class_weight
         self.codewords = codewords
         self.n_jobs = n_jobs
@@ -172,7 +182,7 @@ class HybridHasher(BaseHasher):
         if "training_rows" in of_classes:
             own.add("with_bits")
         if vars(self).get("field_holds_") == "classes":
-            own.add("relabel")
+            own |= {"relabel", "probability"}
             if {"class_scores", "contributions"} <= of_classes:
                 own.add("contributions")
         return frozenset(own)
@@ -189,7 +199,7 @@ class HybridHasher(BaseHasher):
 
     @all_or_nothing
     def fit(self, X: SamplesLike, y: LabelsLike = None, **fit_params: Any) -> Self:
-        """Fit the class hasher on the labels, the neighbor hasher on the rows, and choose the weight.
+        """Fit the class hasher on the labels, the neighbor hasher on the rows, and measure distances.
 
         Parameters
         ----------
@@ -202,28 +212,59 @@ class HybridHasher(BaseHasher):
         rows = check_rows(self, X, fitting=True, accept_sparse=self.form == "hamming")
         labels = check_labels(y, rows.shape[0])
         seeds = check_random_state(self.random_state).randint(_SEEDS, size=4).tolist()
+        neighbors = None
+        if labels.labeled.any():
+            # Refused now, codes that cannot be made cost no fit of the classes.
+            self.class_bits_ = n_class_bits(len(labels.classes), n_bits)
+            neighbors = self._fit_neighbors(rows, n_bits, seeds[2])
         self.field_holds_ = "classes" if labels.labeled.any() else "clusters"
         self.class_hasher_ = self._fit_classes(rows, y, seeds, fit_params)
         self.seeds_ = seeds[2:]
-        self._fit_bits(training_rows_of(self.class_hasher_, rows, labels), n_bits)
+        training = training_rows_of(self.class_hasher_, rows, labels)
+        self.vector_scales_ = self._neighborhoods(training).vector_scales()
+        self._fit_bits(training, n_bits, neighbors)
         return self
 
-    def _fit_bits(self, training: TrainingRows, n_bits: int) -> None:
+    def _fit_bits(self, training: TrainingRows, n_bits: int, neighbors: BaseHasher | None = None) -> None:
         """Learn everything that depends on the length of the codes."""
-        self.class_bits_ = n_class_bits(len(class_numbers(self.class_hasher_).words), n_bits)
-        self.neighbor_hasher_ = self._fit_neighbors(training.rows, n_bits, self.seeds_[0])
+        n_classes = training.posteriors.shape[1]
+        class_bits = n_class_bits(n_classes, n_bits)
+        if neighbors is None or class_bits != self.class_bits_:
+            self.class_bits_ = class_bits
+            neighbors = self._fit_neighbors(training.rows, n_bits, self.seeds_[0])
+        self.neighbor_hasher_ = neighbors
         self.n_bits_ = n_bits
-        codes = self._join(training.own, training.rows)
+        self.dictionary_ = WordDictionary.fitted(training.posteriors, class_bits).entries
+        codes = self._join(self._numbers(training.posteriors, training.label), training.rows)
         self.training_packed_ = codes.packed
         if self.form == "residual":
-            self._fit_reconstruction(training, codes)
-        self.class_weight_ = self._choose_weight(training, codes)
+            signs = codes.to_signs()[:, class_bits:]
+            fitted = fit_reconstruction(training.rows, training.own, signs, self._components, n_classes)
+            self.class_centers_, self.bit_scales_ = fitted
+        self.unit_, self.saturation_ = self._scale(training, codes)
+        self._fit_hamming_words(training, codes)
 
-    def _fit_reconstruction(self, training: TrainingRows, codes: BinaryCodes) -> None:
-        n_numbers, components = len(class_numbers(self.class_hasher_).words), self._components
-        fitted = fit_reconstruction(training.rows, codes, components, min(n_numbers, 1 << self.class_bits_))
-        self.class_centers_, self.bit_scales_ = fitted.centers, fitted.scales
-        self.distance_unit_ = deviation_of_distances(training, codes, fitted, self.seeds_[1])
+    def _neighborhoods(self, training: TrainingRows) -> Neighborhoods:
+        known = training.label >= 0
+        askable = known if known.any() else np.ones_like(known)
+        return Neighborhoods(training.rows, training.own, askable, self.seeds_[1])
+
+    def _scale(self, training: TrainingRows, codes: BinaryCodes) -> tuple[float, float]:
+        """Return unit and saturation of the distances of this form."""
+        found = self._neighborhoods(training)
+        if self.form == "residual":
+            vectors = self._reconstruction.vectors(codes, self.words)
+            return found.scale(
+                lambda queries, items: squared_distances(np.asarray(training.rows[queries], np.float64), vectors[items])
+            )
+        signs = codes.to_signs()[:, self.class_bits_ :].astype(np.float64)
+        return found.scale(lambda queries, items: (signs.shape[1] - project(signs[queries], signs[items])) / 2, 1.0)
+
+    def _fit_hamming_words(self, training: TrainingRows, codes: BinaryCodes) -> None:
+        codewords = None if self.codewords is None else self.codewords.words_for(self.classes_, self.codewords.n_bits)
+        signs = codes.to_signs()[:, self.class_bits_ :]
+        chosen = choose_hamming_words(training, signs, self.words, self.score_rule, codewords, self.seeds_[1])
+        self.hamming_codewords_, self.hamming_sharpness_ = chosen.codewords, chosen.sharpness
 
     @property
     def _components(self) -> np.ndarray:
@@ -231,7 +272,7 @@ class HybridHasher(BaseHasher):
 
     @property
     def _reconstruction(self) -> Reconstruction:
-        return Reconstruction(self.class_centers_, self._components, self.bit_scales_, self.distance_unit_)
+        return Reconstruction(self.class_centers_, self._components, self.bit_scales_)
 
     def _fit_classes(self, rows: Rows, y: LabelsLike, seeds: list[int], fit_params: dict[str, Any]) -> BaseHasher:
         if self.class_hasher is not None or self.codewords is not None:
@@ -275,28 +316,26 @@ class HybridHasher(BaseHasher):
             hasher.n_jobs = self.n_jobs
         return hasher
 
-    def _choose_weight(self, training: TrainingRows, codes: BinaryCodes) -> float:
-        is_residual = self.form == "residual"
-        if self.class_weight is not None:
-            return float(self.class_weight) if is_residual else int(self.class_weight)
-        if len(training.own) < 2 or self.neighbor_hasher_ is None:
-            return 0.0 if is_residual else 0
-        if is_residual:
-            return best_residual_weight(training, codes, self._reconstruction, self.class_first, self.seeds_[1])
-        neighbor_codes = BinaryCodes.from_signs(codes.to_signs()[:, self.class_bits_ :])
-        return best_hamming_weight(training, neighbor_codes, self.class_first, self.seeds_[1])
-
-    def _join(self, index: np.ndarray, rows: Rows) -> BinaryCodes:
-        """Return codes of these classes and of the neighbor bits of rows."""
-        signs = self._signs(index)
+    def _join(self, numbers: np.ndarray, rows: Rows) -> BinaryCodes:
+        """Return codes of these words and of the neighbor bits of rows."""
+        signs = binary_words(numbers, self.class_bits_)
         if self.neighbor_hasher_ is not None:
             signs = np.hstack([signs, self.neighbor_hasher_.encode(rows).to_signs()])
         return BinaryCodes.from_signs(signs)
 
+    def _numbers(self, posteriors: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Return the words of posteriors, and of labels where ``columns`` is not -1."""
+        return np.where(columns >= 0, self.words.numbers_of_classes(columns), self.words.numbers_of(posteriors))
+
+    @property
+    def words(self) -> WordDictionary:
+        """What class fields stand for."""
+        return WordDictionary(self.dictionary_, self.class_bits_)
+
     def _scores(self, X: SamplesLike) -> np.ndarray:
-        """Return +1 or -1 for the bits of the predicted class, and the scores of the neighbor bits."""
+        """Return +1 or -1 for the bits of the word, and the scores of the neighbor bits."""
         rows = check_rows(self, X, fitting=False, accept_sparse=True)
-        signs = self._signs(self._predicted_index(rows))
+        signs = self.words.encode(self.class_hasher_.predict_proba(rows))
         if self.neighbor_hasher_ is None:
             return signs.astype(rows.dtype)
         scores = self.neighbor_hasher_.decision_function(rows)
@@ -304,18 +343,18 @@ class HybridHasher(BaseHasher):
 
     def _make_space_id(self) -> str:
         neighbors = None if self.neighbor_hasher_ is None else self.neighbor_hasher_.space_id_
-        classes = class_numbers(self.class_hasher_).space_id
-        return make_space_id([type(self).__name__, self.class_bits_, classes, neighbors], {})
+        classes = Codebook.numbered(self.classes_).space_id
+        return make_space_id([type(self).__name__, classes, neighbors], {"dictionary": self.dictionary_})
 
-    def encode_queries(self, X: SamplesLike) -> BinaryCodes | VectorQueries:
-        """Return queries for the index of :meth:`make_index`: codes, and for "residual" also the rows."""
-        codes = self.encode(X)
-        if self.form == "hamming":
-            return codes
-        return VectorQueries(codes, check_rows(self, X, fitting=False))
+    def encode_queries(self, X: SamplesLike) -> EncodedQueries:
+        """Return queries for the index of :meth:`make_index`: codes and posteriors, for "residual" also the rows."""
+        rows = check_rows(self, X, fitting=False, accept_sparse=self.form == "hamming")
+        posteriors = self.class_hasher_.predict_proba(rows)
+        codes = self.as_codes(self._join(self.words.numbers_of(posteriors), rows).packed)
+        return EncodedQueries(codes, posteriors, rows if self.form == "residual" else None)
 
     def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
-        """Return the codes of items, with the class of the label if it is known, and the predicted class otherwise.
+        """Return the codes of items, with the word of the label if it is a class of the fit, and else that of the row.
 
         Labels change nothing if the fit had none, because its clusters have no names.
         """
@@ -324,11 +363,38 @@ class HybridHasher(BaseHasher):
 
     @available_if(supported("relabel"))
     def relabel(self, codes: BinaryCodes, y: LabelsLike) -> BinaryCodes:
-        """Return the codes with the class fields of these labels; without a known label, a code stays as it is."""
-        numbers = class_numbers(self.class_hasher_).positions_of(check_labels(y, len(codes)))
+        """Return the codes with the words of these labels; without the label of a known class, a code stays as it is.
+
+        Give the codes of the rows, as :meth:`encode` makes them: those that have had a label keep it.
+        """
+        columns = check_labels(y, len(codes)).positions_in(self.classes_)
         signs = codes.to_signs()
-        signs[numbers >= 0, : self.class_bits_] = self._field(numbers[numbers >= 0])
+        numbers = self.words.numbers_of_classes(columns[columns >= 0])
+        signs[columns >= 0, : self.class_bits_] = binary_words(numbers, self.class_bits_)
         return replace(codes, packed=BinaryCodes.from_signs(signs).packed)
+
+    def hamming_codes(self, codes: BinaryCodes | EncodedQueries) -> BinaryCodes:
+        """Return longer codes whose Hamming distance comes near the order of this hasher, for other systems.
+
+        The class field becomes a word near the codewords of its classes, of a length that the fit has chosen. Give
+        codes for items, and what :meth:`encode_queries` returns for queries.
+        """
+        check_is_fitted(self)
+        given = codes.codes if isinstance(codes, EncodedQueries) else codes
+        if given.n_bits != self.n_bits_:
+            raise ValueError(
+                f"The codes have {given.n_bits} bits, and those of this hasher have {self.n_bits_}. Give codes that it "
+                "has made."
+            )
+        words = HammingWords(self.hamming_codewords_, self.hamming_sharpness_)
+        if isinstance(codes, EncodedQueries) and codes.posteriors is not None:
+            signs = words.encode_queries(codes.posteriors)
+        else:
+            signs = words.encode_items(self.words.posteriors_of(given), self.words.columns_of(given))
+        space_id = (
+            None if given.space_id is None else make_space_id([type(self).__name__, "hamming", given.space_id], {})
+        )
+        return BinaryCodes.from_signs(np.hstack([signs, given.to_signs()[:, self.class_bits_ :]]), space_id)
 
     @available_if(supported("with_bits"))
     def with_bits(self, n_bits: int) -> Self:
@@ -356,10 +422,12 @@ class HybridHasher(BaseHasher):
     ) -> HybridIndex | ResidualIndex:
         """Return an index of these codes that uses the distance of this hasher."""
         check_is_fitted(self)
-        rule: dict[str, Any] = {"class_weight": self.class_weight_, "class_first": self.class_first, "n_jobs": n_jobs}
+        rule = self.score_rule
+        given: dict[str, Any] = {name: getattr(rule, name) for name in ("class_weight", "unit", "saturation")}
+        given |= {"words": self.words, "n_jobs": n_jobs}
         if self.form == "residual":
-            return ResidualIndex.from_codes(codes, ids, reconstruction=self._reconstruction, **rule)
-        return HybridIndex.from_codes(codes, ids, class_bits=self.class_bits_, **rule)
+            return ResidualIndex.from_codes(codes, ids, reconstruction=self._reconstruction, **given)
+        return HybridIndex.from_codes(codes, ids, **given)
 
     @available_if(supported("predict"))
     def predict(self, X: SamplesLike, **params: Any) -> np.ndarray:
@@ -387,10 +455,13 @@ class HybridHasher(BaseHasher):
         return self.class_hasher_.contributions(check_rows(self, X, fitting=False, accept_sparse=True))
 
     @property
-    def class_rule(self) -> ClassRule:
-        """What another class adds to the distance: bits or, for "residual", standard deviations of distances."""
-        kind = FloatRule if self.form == "residual" else HammingRule
-        return kind(self.class_bits_, self.class_weight_, self.class_first)
+    def score_rule(self) -> ScoreRule:
+        """How distances between codes and probabilities of the same class make one number."""
+        return ScoreRule(self.class_weight, self.unit_, self.saturation_)
+
+    def vector_rule(self, metric: Literal["euclidean", "cosine"]) -> ScoreRule:
+        """Return how exact distances between vectors and probabilities of the same class make one number."""
+        return ScoreRule(self.class_weight, *self.vector_scales_[("euclidean", "cosine").index(metric)].tolist())
 
     @property
     def classes_(self) -> np.ndarray:  # type: ignore[override]  # nobody sets it: it belongs to the class hasher
@@ -409,8 +480,10 @@ class HybridHasher(BaseHasher):
 
     @property
     def class_words(self) -> np.ndarray | None:
-        """The class fields of the classes, None of clusters."""
-        return None if self.holds_clusters else self._signs(np.arange(len(self.classes_)))
+        """The class fields of labels, None of clusters."""
+        if self.holds_clusters:
+            return None
+        return binary_words(self.words.numbers_of_classes(np.arange(len(self.classes_))), self.class_bits_)
 
     @property
     def holds_clusters(self) -> bool:
@@ -419,12 +492,14 @@ class HybridHasher(BaseHasher):
 
     @property
     def fit_summary(self) -> FitSummary:
-        """What the fit found: how long the class field is, what it holds, and what another class costs."""
+        """What the fit found: how long the class field is, what it holds, and how far neighbors are."""
         figures = {
             f"bits for the {'cluster' if self.holds_clusters else 'class'}": (
                 f"{self.class_bits_}, which hold {self.field_holds_}"
             ),
-            "weight of another class": f"{self.class_weight_:g}",
+            "words": f"{len(self.dictionary_):,}, of which {len(self.classes_):,} are those of labels",
+            "weight of the class": f"{self.class_weight:g}, in units of {self.unit_:.4g}",
+            "distance of neighbors": f"up to {self.saturation_:.4g}",
             "class by": type(self.class_hasher_).__name__,
             "neighbors by": type(self.neighbor_hasher_).__name__,
         }
@@ -445,16 +520,6 @@ class HybridHasher(BaseHasher):
             sparse=of_classes.sparse and of_neighbors.sparse and self.form == "hamming",
             max_bits=of_neighbors.max_bits,
         )
-
-    def _predicted_index(self, rows: Rows) -> np.ndarray:
-        return class_positions(self.class_hasher_, self.class_hasher_.predict(rows))
-
-    def _signs(self, index: np.ndarray) -> np.ndarray:
-        return self._field(class_numbers(self.class_hasher_).positions(self.classes_)[index])
-
-    def _field(self, numbers: np.ndarray) -> np.ndarray:
-        """Return the bits of the class field; classes share one where the field is too short."""
-        return binary_words(numbers % (1 << self.class_bits_), self.class_bits_)
 
     def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         return pack_hybrid(self._packable_params(), self._packable_state())
@@ -487,32 +552,24 @@ class HybridHasher(BaseHasher):
         return tags
 
 
-def class_numbers(class_hasher: BaseHasher) -> Codebook:
-    """Return the codebook in which the index of a class is its number; reserved words keep numbers for classes to come.
-
-    It is that of the class hasher, whatever its words are, or else one of the shortest words.
-    """
-    return class_hasher.class_codebook or Codebook.numbered(class_hasher.classes_)
-
-
 def n_class_bits(n_classes: int, n_bits: int) -> int:
-    """Return the length of the class field in codes of ``n_bits``; warn if it cannot tell all classes apart."""
-    needed = max(1, n_digits(n_classes))
-    if needed > MAX_CLASS_BITS:
-        raise ValueError(f"There are {n_classes:,} classes; a class field holds at most {1 << MAX_CLASS_BITS:,}.")
-    if needed > n_bits:
+    """Return the length of the class field in codes of ``n_bits``; warn if it has no room for labels besides doubt."""
+    least = n_digits(n_classes) + 1
+    if least > _MAX_CLASS_BITS:
+        raise ValueError(f"There are {n_classes:,} classes; a class field holds at most {1 << _MAX_CLASS_BITS - 1:,}.")
+    if least > n_bits:
         warning = InputWarning(
             "{parameter} is {value}",
-            "{n_classes} classes need {needed} bits, so several share a class field",
-            "Use at least {least} bits.",
+            "{n_classes} classes need {least} bits, so labels and several classes share words",
+            "Use at least {more} bits, so that some are left for neighbors.",
             parameter="n_bits",
             value=n_bits,
             n_classes=n_classes,
-            needed=needed,
-            least=needed + 1,
+            least=least,
+            more=least + 1 + _EXTRA_BITS,
         )
         warn_caller(warning)
-    return min(needed, n_bits)
+    return min(n_digits(n_classes) + _EXTRA_BITS, n_bits, _MAX_CLASS_BITS)
 
 
 def n_digits(n_values: int) -> int:
@@ -527,11 +584,7 @@ def n_digits(n_values: int) -> int:
 def check_settings(hasher: HybridHasher) -> int:
     """Return n_bits if all settings are possible."""
     check_choice(hasher.form, "form", get_args(HybridForm))
-    check_integer(hasher.class_first, "class_first", low=0)
-    if hasher.class_weight is not None and hasher.form == "hamming":
-        check_integer(hasher.class_weight, "class_weight", low=0)
-    elif hasher.class_weight is not None:
-        check_number(hasher.class_weight, "class_weight", low=0)
+    check_number(hasher.class_weight, "class_weight", low=0)
     _check_hashers(hasher.class_hasher, hasher.neighbor_hasher)
     _check_codewords(hasher.codewords, hasher.class_hasher)
     return check_integer(hasher.n_bits, "n_bits", low=1)
@@ -542,7 +595,7 @@ def _check_hashers(class_hasher: object, neighbor_hasher: object) -> None:
         if given is not None and not isinstance(given, BaseHasher):
             raise ValueError(f"{name} is of type {type(given).__name__}; it must be a hasher or None.")
     if isinstance(class_hasher, BaseHasher):
-        class_hasher.require("predict", parameter="class_hasher")
+        class_hasher.require("predict_proba", parameter="class_hasher")
     if isinstance(neighbor_hasher, BaseHasher) and "n_bits" not in neighbor_hasher.get_params():
         raise ValueError(
             f"neighbor_hasher is a {type(neighbor_hasher).__name__}, which has no parameter n_bits. Give a "
@@ -626,15 +679,26 @@ def _fields_fit(hasher: HybridHasher) -> bool:
     inner = [hasher.class_hasher_] + ([] if hasher.neighbor_hasher_ is None else [hasher.neighbor_hasher_])
     n_left = 0 if hasher.neighbor_hasher_ is None else hasher.neighbor_hasher_.n_bits_
     whole = [hasher.n_bits_, hasher.class_bits_, hasher.n_features_in_, *hasher.seeds_]
-    weight_type = float if hasher.form == "residual" else int
+    n_words, n_classes = hasher.dictionary_.shape
+    n_codewords = hasher.hamming_codewords_.shape
     return (
         all(type(number) is int for number in whole)
         and len(hasher.seeds_) == 2
-        and 1 <= hasher.class_bits_ <= MAX_CLASS_BITS
+        and 1 <= hasher.class_bits_ <= _MAX_CLASS_BITS
         and hasher.class_bits_ + n_left == hasher.n_bits_
-        and type(hasher.class_weight_) is weight_type
-        and hasher.class_weight_ >= 0
-        and "predict" in hasher.class_hasher_.supports
+        and n_classes == len(hasher.classes_)
+        and 1 <= n_words <= 1 << hasher.class_bits_
+        and hasher.words.has_labels == (2 * n_classes <= 1 << hasher.class_bits_)
+        and np.allclose(hasher.dictionary_.sum(axis=1), 1.0, atol=1e-3)
+        and bool(np.all(hasher.dictionary_ >= 0))
+        and hasher.vector_scales_.shape == (2, 2)
+        and len(n_codewords) == 2
+        and n_codewords[0] == n_classes
+        and bool(np.isin(hasher.hamming_codewords_, (-1, 1)).all())
+        and 0 < hasher.hamming_sharpness_ < np.inf
+        and all(hasher.vector_rule(metric) for metric in ("euclidean", "cosine"))
+        and bool(hasher.score_rule)
+        and "predict_proba" in hasher.class_hasher_.supports
         and all(each.n_features_in_ == hasher.n_features_in_ for each in inner)
         and hasher.field_holds_ in ("classes", "clusters")
     )

@@ -217,6 +217,10 @@ class PreparedHasher(BaseHasher):
         queries = self.hasher_.encode_queries(self.prepare(X))
         return replace(queries, codes=self._own(queries.codes))
 
+    def hamming_codes(self, codes: BinaryCodes | EncodedQueries) -> BinaryCodes:
+        """Return codes for systems that only compare bits, as the hasher inside makes them."""
+        return self.hasher_.hamming_codes(codes)
+
     def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
         """Return the codes of items that queries are compared with, as packed bytes."""
         return self._own(self.hasher_.encode_database(self.prepare(X), y))

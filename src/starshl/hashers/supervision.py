@@ -2,7 +2,7 @@
 
 Pairs are three arrays ``(first, second, similarity)``: row indices, and +1 for similar, -1 for dissimilar.
 Triplets are an array of shape (n_triplets, 3): anchor, a similar row, a dissimilar row. Training rows go with the
-class of their labels, and with the one that is predicted for them.
+class of their labels, and with the posteriors that they have without themselves.
 """
 
 from __future__ import annotations
@@ -40,25 +40,25 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingRows:
-    """Rows and class indices.
+    """Rows with what is known about their classes.
 
     Parameters
     ----------
     rows : array or CSR array of shape (n, n_features)
     label : array of shape (n,)
         Class index of the given label, -1 if there is none.
-    guess : array of shape (n,)
-        Predicted class index, if possible of a fit without the row itself: the class of such a row as a query.
+    posteriors : array of shape (n, n_classes)
+        The probability of each class by a fit without the row itself: that of such a row as a query.
     """
 
     rows: Rows
     label: np.ndarray
-    guess: np.ndarray
+    posteriors: np.ndarray
 
     @property
     def own(self) -> np.ndarray:
-        """The class index of each row as an item: that of its label, or the guess."""
-        return np.where(self.label >= 0, self.label, self.guess)
+        """The class index of each row: that of its label, or else the likeliest."""
+        return np.where(self.label >= 0, self.label, self.posteriors.argmax(axis=1))
 
 
 def question_classes(labels: Labels) -> None:
