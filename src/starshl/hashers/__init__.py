@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .base import CAPABILITIES, BaseHasher, FitSummary, LinearHasher, all_or_nothing
     from .card import card_markdown, measure, model_card
     from .catalog import Configuration, configurations, get_class, load
+    from .classifier import ClassifierHasher
     from .facts import Facts, Variant
     from .fitting import encode_blocks, fit_lengths
     from .hybrid import HybridHasher
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CAPABILITIES",
     "BaseHasher",
+    "ClassifierHasher",
     "Configuration",
     "Facts",
     "FitSummary",
@@ -55,6 +57,7 @@ __getattr__, __dir__ = on_first_use(
     {
         "._common.validation": ["check_integer", "check_rows"],
         "base": ["CAPABILITIES", "BaseHasher", "FitSummary", "LinearHasher", "all_or_nothing"],
+        "classifier": ["ClassifierHasher"],
         "catalog": ["Configuration", "configurations", "get_class", "load"],
         "facts": ["Facts", "Variant"],
         "fitting": ["encode_blocks", "fit_lengths"],

@@ -48,8 +48,12 @@ METHODS = {
     "ForgivingHash": "starshl.hashers.baselines.forgiving",
     "LAMP": "starshl.hashers.baselines.lamp",
 }
-# Hashers that hold another one: a file may name them, but they are not methods to choose from.
-WRAPPERS = {"HybridHasher": "starshl.hashers.hybrid", "PreparedHasher": "starshl.hashers.prepared"}
+# Hashers that hold another one, or a classifier: a file may name them, but they are not methods to choose from.
+WRAPPERS = {
+    "ClassifierHasher": "starshl.hashers.classifier",
+    "HybridHasher": "starshl.hashers.hybrid",
+    "PreparedHasher": "starshl.hashers.prepared",
+}
 # Files that hold something else than a hasher: what it is, and who reads it.
 _OTHER_KINDS = {"NeighborGraph": ("a neighbor graph", "NeighborGraph"), "Embedder": ("an embedder", "Embedder")}
 

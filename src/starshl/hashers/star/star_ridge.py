@@ -16,7 +16,6 @@ from ..._common.validation import SamplesLike, Seed
 from ...codes.binary import BinaryCodes
 from ...codes.codebook import CodewordsLike
 from ...codes.hamming_words import HammingWords, spread_rows
-from ...codes.queries import EncodedQueries
 from ...learning.graphs.neighbor_graph import NeighborGraph
 from ...learning.kernels.choice import KernelsLike, is_precomputed
 from ...learning.kernels.views import ViewsLike
@@ -24,6 +23,7 @@ from ...learning.solvers.calibration import Calibration
 from ..base import Capability, FitSummary, all_or_nothing
 from ..facts import Facts
 from ..supervision import TrainingRows
+from ..word_hasher import WordHasher
 from .compression import compress_expansion
 from .kernel_hasher import KernelHasher, with_given_labels
 from .landmarks import solve_by_landmarks
@@ -48,7 +48,7 @@ _SEEDS = np.iinfo(np.int32).max
 _N_NEAREST, _N_QUERIES, _N_ITEMS = 10, 500, 2000
 
 
-class StarRidge(KernelHasher):
+class StarRidge(WordHasher, KernelHasher):
     r"""Learn class scores by kernel ridge regression, and turn them into codes of any length.
 
     Every class has a codeword :math:`\mu_g`, a row of signs. One kernel ridge regression onto the classes gives scores
@@ -268,44 +268,7 @@ class StarRidge(KernelHasher):
     def words(self) -> HammingWords | None:
         """What codes of items stand for; None with a linear head."""
         check_is_fitted(self)
-        if self.head_ == "linear":
-            return None
-        return HammingWords(self.codewords_, self.sharpness_, self.codebook_.positions(self.classes_))
-
-    def encode(self, X: SamplesLike) -> BinaryCodes:
-        """Return codes of queries for searches that only count bits, as packed bytes."""
-        return super().encode(X) if self.words is None else self._codes_of_queries(self.predict_proba(X))
-
-    def encode_queries(self, X: SamplesLike) -> EncodedQueries:
-        """Return queries for the index of :meth:`make_index`: their posteriors, and codes."""
-        if self.words is None:
-            return super().encode_queries(X)
-        posteriors = self.predict_proba(X)
-        return EncodedQueries(self._codes_of_queries(posteriors), posteriors)
-
-    def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
-        """Return the codes of items: the codeword of the label where it is a class of the fit, else their own word.
-
-        Parameters
-        ----------
-        X : samples as for ``fit``
-        y : array of shape (n_samples,), default=None
-            Labels of the items, where they are known. A label that the fit has not seen counts as none, unless the
-            head is linear: then the word that ``codebook_`` has for it is enough.
-        """
-        if self.words is None:
-            return super().encode_database(X, y)
-        codes = BinaryCodes.from_signs(self.words.encode(self.predict_proba(X)), self.space_id_)
-        return codes if y is None else self.relabel(codes, y)
-
-    def relabel(self, codes: BinaryCodes, y: LabelsLike) -> BinaryCodes:
-        """Return the codes with the codewords of these labels; without a known label, a code stays as it is."""
-        if self.words is None:
-            return super().relabel(codes, y)
-        columns = check_labels(y, len(codes)).positions_in(self.classes_)
-        signs = np.where((columns >= 0)[:, None], self.codewords_[columns], codes.to_signs())
-        known = np.where(columns >= 0, columns, self.words.columns_of(codes))
-        return self.words.with_labels(replace(codes, packed=BinaryCodes.from_signs(signs).packed), known)
+        return None if self.head_ == "linear" else super().words
 
     def predict_proba(self, X: SamplesLike) -> np.ndarray:
         """Return the probability of each class, shape (n, n_classes), in the order of ``classes_``."""
@@ -341,13 +304,11 @@ class StarRidge(KernelHasher):
     def training_codes_(self) -> BinaryCodes:
         """Codes of the training rows as items: codewords of labels, and leave-one-out codes where unlabeled."""
         check_is_fitted(self)
-        columns = np.where(self.labeled_, self.assignments_, -1)
         if self.words is None:
             scores = self._bits_of_scores(self.training_scores_)
             scores[self.labeled_] = self.codewords_[self.assignments_[self.labeled_]]
             return BinaryCodes.from_scores(scores, self.space_id_)
-        signs = self.words.encode_items(self.training_proba(), columns)
-        return self.words.with_labels(BinaryCodes.from_signs(signs, self.space_id_), columns)
+        return self._item_codes(self.training_proba(), np.where(self.labeled_, self.assignments_, -1))
 
     def training_rows(self) -> TrainingRows:
         """Return the rows of the fit that this hasher keeps: all of them, or its landmarks."""
@@ -423,7 +384,7 @@ class StarRidge(KernelHasher):
             n_support,
             further,
             random_state,
-            lambda scores: self._codes_of_scores(scores),
+            self._codes_of_scores,
         )
         small: Self = clone(self)
         learned = compressed.learned()
@@ -520,8 +481,4 @@ class StarRidge(KernelHasher):
     def _codes_of_scores(self, scores: np.ndarray) -> BinaryCodes:
         if self.words is None:
             return BinaryCodes.from_scores(self._bits_of_scores(scores), self.space_id_)
-        return self._codes_of_queries(self._posteriors(scores))
-
-    def _codes_of_queries(self, posteriors: np.ndarray) -> BinaryCodes:
-        assert self.words is not None
-        return BinaryCodes.from_signs(self.words.encode_queries(posteriors), self.space_id_)
+        return self._query_codes(self._posteriors(scores))

@@ -1,0 +1,90 @@
+"""WordHasher: codes that stand for class posteriors, whatever estimates them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._common.labels import LabelsLike, check_labels
+from .._common.validation import SamplesLike
+from ..codes.binary import BinaryCodes
+from ..codes.hamming_words import HammingWords
+from ..codes.queries import EncodedQueries
+from ..index.memory import MemoryIndex
+from ..index.posterior import PosteriorIndex
+from .base import BaseHasher
+
+
+class WordHasher(BaseHasher):
+    """A hasher with ``predict_proba`` and codewords, whose codes of items are words near those of likely classes.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    codewords_ : array of shape (n_classes, n_bits), int8
+    codebook_ : Codebook, which class has which codeword
+    sharpness_ : how fast words of this length lose the probability of a class with the distance from its codeword
+    """
+
+    codewords_: np.ndarray
+    sharpness_: float
+
+    @property
+    def words(self) -> HammingWords | None:
+        """What codes of items stand for; None if this hasher compares them by Hamming distance alone."""
+        return HammingWords(self.codewords_, self.sharpness_, self.codebook_.positions(self.classes_))
+
+    def encode(self, X: SamplesLike) -> BinaryCodes:
+        """Return codes of queries for searches that only count bits, as packed bytes."""
+        return super().encode(X) if self.words is None else self._query_codes(self.predict_proba(X))
+
+    def encode_queries(self, X: SamplesLike) -> EncodedQueries:
+        """Return queries for the index of :meth:`make_index`: their posteriors, and codes."""
+        if self.words is None:
+            return super().encode_queries(X)
+        posteriors = self.predict_proba(X)
+        return EncodedQueries(self._query_codes(posteriors), posteriors)
+
+    def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
+        """Return the codes of items: the codeword of the label where it is a class of the fit, else their own word.
+
+        Parameters
+        ----------
+        X : samples as for ``fit``
+        y : array of shape (n_samples,), default=None
+            Labels of the items, where they are known. A label that the fit has not seen counts as none.
+        """
+        if self.words is None:
+            return super().encode_database(X, y)
+        codes = BinaryCodes.from_signs(self.words.encode(self.predict_proba(X)), self.space_id_)
+        return codes if y is None else self.relabel(codes, y)
+
+    def relabel(self, codes: BinaryCodes, y: LabelsLike) -> BinaryCodes:
+        """Return the codes with the codewords of these labels; without a known label, a code stays as it is."""
+        words = self.words
+        if words is None:
+            return super().relabel(codes, y)
+        columns = check_labels(y, len(codes)).positions_in(self.classes_)
+        packed = codes.packed.copy()
+        packed[columns >= 0] = BinaryCodes.from_signs(self.codewords_).packed[columns[columns >= 0]]
+        known = np.where(columns >= 0, columns, words.columns_of(codes))
+        return words.with_labels(replace(codes, packed=packed), known)
+
+    def make_index(self, codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int | None = None) -> MemoryIndex:
+        """Return an index of these codes that orders them by how likely they are of the class of a query."""
+        words = self.words
+        if words is None:
+            return super().make_index(codes, ids, n_jobs=n_jobs)
+        return PosteriorIndex.from_codes(codes, ids, words=words, n_jobs=n_jobs)
+
+    def _query_codes(self, posteriors: np.ndarray) -> BinaryCodes:
+        assert self.words is not None
+        return BinaryCodes.from_signs(self.words.encode_queries(posteriors), self.space_id_)
+
+    def _item_codes(self, posteriors: np.ndarray, columns: np.ndarray) -> BinaryCodes:
+        """Return the codes of items with these posteriors, and of these classes where ``columns`` is not -1."""
+        assert self.words is not None
+        codes = BinaryCodes.from_signs(self.words.encode_items(posteriors, columns), self.space_id_)
+        return self.words.with_labels(codes, columns)
