@@ -170,6 +170,8 @@ class ClassifierHasher(WordHasher):
         else:
             self.classes_, index = labels.classes, np.where(labels.labeled, labels.index, -1)
             self.estimator_ = clone(estimator).fit(rows[known], labels.classes[index[known]])
+            # As given: another fit draws other numbers.
+            self.estimator_.set_params(**_random_states(self._given_estimator()))
             settle(self.estimator_)
             said = self._probabilities(rows)
             said[known], seen = _left_out(estimator, rows[known], index[known], labels.classes, seed)
@@ -360,13 +362,14 @@ def _seeded(estimator: Any, seed: int) -> Any:
     """Return a classifier whose fits are the same every time; a frozen one is not fitted again."""
     if isinstance(estimator, FrozenEstimator):
         return estimator
-    seeded = clone(estimator)
-    unset = [
-        name
-        for name, value in seeded.get_params().items()
-        if value is None and name.rpartition("__")[2] == "random_state"
-    ]
-    return seeded.set_params(**dict.fromkeys(unset, seed))
+    seeded, given = clone(estimator), _random_states(estimator)
+    return seeded.set_params(**{name: seed if value is None else value for name, value in given.items()})
+
+
+def _random_states(estimator: Any) -> dict[str, Any]:
+    """Return the settings of a classifier and of its parts that say what they draw."""
+    params = estimator.get_params().items()
+    return {name: value for name, value in params if name.rpartition("__")[2] == "random_state"}
 
 
 def _classes_of(estimator: Any, labels: Labels) -> np.ndarray:

@@ -84,9 +84,9 @@ def test_star_ridge_gives_unseen_rows_the_probabilities_and_codes_of_the_plain_m
     bent = np.arcsinh(hasher.curvature_ * plain.class_scores(unseen)) / hasher.curvature_ + hasher.class_shifts_
     posterior = softmax(hasher.temperature_ * bent)
     np.testing.assert_allclose(hasher.predict_proba(unseen), posterior, atol=0.01)
-    sharp = softmax(hasher.query_temperature_ * bent)
-    agreement = (hasher.transform(unseen) == np.where(sharp @ hasher.codewords_ >= 0, 1, -1)).mean()
-    assert agreement > 0.999  # a score within rounding of zero may take either sign
+    np.testing.assert_allclose(hasher.decision_function(unseen), posterior @ hasher.codewords_, atol=0.02)
+    agreement = (hasher.encode_database(unseen).to_signs() == hasher.words.encode(posterior)).mean()
+    assert agreement > 0.995  # a flip that gains next to nothing may be made or not
 
 
 def test_the_search_of_star_ridge_ends_as_low_as_the_plain_one(both):
