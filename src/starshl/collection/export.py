@@ -1,8 +1,10 @@
 """Export of a collection to files that other programs read: Parquet and JSON lines.
 
 Codes are written as packed bytes: bit j of a code is bit ``j % 8``, counted from the least significant, of byte
-``j // 8``; unused bits of the last byte are zero. In Parquet, the label and each declared field are columns of their
-own types, and other metadata are a JSON text. A declared field with the name of another column is ``metadata.NAME``.
+``j // 8``; unused bits of the last byte are zero. Beside hybrid codes, ``hamming_code`` is a longer code for programs
+that compare bits alone (see ``hasher.hamming_codes``). In Parquet, the label and each declared field are columns of
+their own types, and other metadata are a JSON text. A declared field with the name of another column is
+``metadata.NAME``.
 """
 
 from __future__ import annotations
@@ -11,13 +13,14 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from .._common.files import replacing_file
-from ..codes.binary import n_bytes
+from ..codes.binary import BinaryCodes, n_bytes
 from ..hashers.base import BaseHasher
-from .fields import Fields, Value, values_of
+from .fields import Fields, values_of
 from .items import Row, label_of, metadata_of
 from .vocabulary import Vocabulary
 
@@ -36,11 +39,13 @@ def write_rows(
 def _write_json_lines(
     path: str | os.PathLike[str], rows: Sequence[Row], vocabulary: Vocabulary, hasher: BaseHasher, fields: Fields
 ) -> None:
+    hamming = _hamming_codes(rows, hasher)
     with replacing_file(path) as file:
-        for row in rows:
+        for place, row in enumerate(rows):
             entry = {
                 "id": row.id,
                 "code": row.code.hex(),
+                **({} if hamming is None else {"hamming_code": hamming.packed[place].tobytes().hex()}),
                 "n_bits": hasher.n_bits_,
                 "space_id": hasher.space_id_,
                 "code_from": row.code_from,
@@ -58,11 +63,10 @@ def _write_parquet(
     # Imported here because JSON lines must work without the library behind it.
     from ..index.adapters.parquet_table import write_parquet
 
-    content = b"".join(row.code for row in rows)
-    packed = np.frombuffer(content, np.uint8).reshape(len(rows), n_bytes(hasher.n_bits_))
+    hamming = _hamming_codes(rows, hasher)
     others = [{name: value for name, value in metadata_of(row).items() if name not in fields} for row in rows]
     labels = [label_of(row, vocabulary) for row in rows]
-    columns: dict[str, Sequence[Value | None]] = {
+    columns: dict[str, Sequence[Any]] = {
         "code_from": [row.code_from for row in rows],
         "model_digest": [row.model_digest for row in rows],
         "label": labels,
@@ -70,8 +74,20 @@ def _write_parquet(
         "metadata": [json.dumps(entry) for entry in others],
     }
     types = dict.fromkeys(columns, "str")
+    if hamming is not None:
+        columns["hamming_code"], types["hamming_code"] = [code.tobytes() for code in hamming.packed], "bytes"
     types["label"] = next((type(label).__name__ for label in labels if label is not None), "str")
     for name, values in values_of(rows, fields).items():
         column = f"metadata.{name}" if name in ("id", "code", *columns) else name
         columns[column], types[column] = values, fields[name]
-    write_parquet(path, hasher.as_codes(packed), [row.id for row in rows], columns, types)
+    write_parquet(path, _codes(rows, hasher), [row.id for row in rows], columns, types)
+
+
+def _codes(rows: Sequence[Row], hasher: BaseHasher) -> BinaryCodes:
+    content = b"".join(row.code for row in rows)
+    return hasher.as_codes(np.frombuffer(content, np.uint8).reshape(len(rows), n_bytes(hasher.n_bits_)))
+
+
+def _hamming_codes(rows: Sequence[Row], hasher: BaseHasher) -> BinaryCodes | None:
+    """Return codes that are compared bit by bit, None if the codes themselves are."""
+    return hasher.hamming_codes(_codes(rows, hasher)) if hasher.code_metric == "hybrid" else None

@@ -1,12 +1,13 @@
 """FAISS, Parquet and DuckDB read our bits as we mean them."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from starshl import BinaryCodes, Collection, HybridHasher
-from starshl.exceptions import AdapterError, UnsupportedOperationError
+from starshl import BinaryCodes, Collection, HybridHasher, make_index
+from starshl.exceptions import AdapterError
 from starshl.hashers.baselines import LSHash
 
 from .conftest import HAND_DISTANCES, HAND_ORDER
@@ -52,18 +53,51 @@ def test_faiss_takes_a_collection_in_one_call(collection):
     assert list(zip(distances[0], ids[0], strict=True)) == [(hit.distance, hit.id) for hit in expected]
 
 
-def test_faiss_refuses_codes_that_have_a_distance_of_their_own(tmp_path):
+@pytest.fixture
+def hybrid_items(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=90)
+    X = rng.standard_normal((90, 12)) + 2 * y[:, None]
+    hasher = HybridHasher(10, random_state=0).fit(X[:60], y[:60])
+    with Collection.create(tmp_path / "hybrid", hasher) as items:
+        items.add(X[:60], ids=np.arange(60) * 3, labels=[int(label) if label else None for label in y[:60]])
+        yield items, X[60:], y
+
+
+def test_faiss_takes_hybrid_codes_in_their_plain_form(hybrid_items):
     pytest.importorskip("faiss")
     from starshl.index.adapters import FaissIndex
 
-    rng = np.random.default_rng(0)
-    y = rng.integers(2, size=60)
-    X = rng.standard_normal((60, 12)) + 3 * y[:, None]
-    hasher = HybridHasher(8, random_state=0).fit(X, y)
-    with Collection.create(tmp_path / "items", hasher) as items:
-        items.add(X)
-        with pytest.raises(UnsupportedOperationError, match="HybridHasher need a special distance"):
-            FaissIndex.from_collection(items)
+    items, asked, y = hybrid_items
+    hasher, index = items.hasher, FaissIndex.from_collection(items)
+    plain = hasher.hamming_codes(items.codes(items.ids))
+    assert index.n_bits == plain.n_bits > hasher.n_bits_
+    assert index.reconstruct(items.ids) == plain
+    queries = hasher.encode_queries(asked)
+    found = index.search(hasher.hamming_codes(queries), 10).ids
+    assert found.tolist() == make_index(plain, items.ids).search(hasher.hamming_codes(queries), 10).ids.tolist()
+    assert np.mean(y[found // 3] == y[60:, None]) > 0.9
+    with pytest.raises(ValueError, match="bits"):
+        index.search(queries.codes, 10)
+
+
+def test_exports_of_hybrid_codes_have_a_column_for_programs_that_count_bits(hybrid_items, tmp_path):
+    pytest.importorskip("pyarrow")
+    duckdb = pytest.importorskip("duckdb")
+    from starshl.index.adapters import DUCKDB_NEAREST, read_parquet
+
+    items, asked, _ = hybrid_items
+    plain = items.hasher.hamming_codes(items.codes(items.ids))
+    query = items.hasher.hamming_codes(items.hasher.encode_queries(asked[:1]))
+    items.export(tmp_path / "items.parquet")
+    items.export(tmp_path / "items.jsonl")
+    assert read_parquet(tmp_path / "items.parquet")[0] == items.codes(items.ids)
+    parameters = {"query": query.packed[0].tobytes(), "path": str(tmp_path / "items.parquet"), "k": 20}
+    found = duckdb.execute(DUCKDB_NEAREST.replace("code::", "hamming_code::"), parameters).fetchall()
+    expected = make_index(plain, items.ids).search(query, 20)
+    assert found == list(zip(expected.ids[0].tolist(), expected.distances[0].tolist(), strict=True))
+    lines = [json.loads(line) for line in (tmp_path / "items.jsonl").read_text().splitlines()]
+    assert [line["hamming_code"] for line in lines] == [code.tobytes().hex() for code in plain.packed]
 
 
 def test_parquet_gives_codes_and_ids_back(random_codes, tmp_path):

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..._common.words import counted
 from ...codes.binary import BinaryCodes
-from ...exceptions import UnknownIdError, UnsupportedOperationError
+from ...exceptions import UnknownIdError
 from ..base import HammingIndex, Neighbors, RadiusNeighbors
 
 #: The neighbors of one query, as (distance, id), in order.
@@ -23,9 +23,6 @@ class StoredItems(Protocol):
 
     @property
     def hasher(self) -> Any: ...
-
-    @property
-    def n_bits(self) -> int: ...
 
     def codes_and_items(self) -> tuple[BinaryCodes, Sequence[Any]]:
         """Return codes, and items with ``id``, ``label``, ``metadata`` and ``reference``, in the same order."""
@@ -44,10 +41,11 @@ class DatabaseIndex(HammingIndex):
     def from_collection(cls, uri: str, collection: StoredItems, **options: Any) -> Self:
         """Copy a collection to the database: codes, ids, and metadata with the references (see :func:`items_of`).
 
+        Search it with ``collection.hasher.hamming_codes(collection.hasher.encode_queries(X))``.
         ``uri`` and ``options`` are those of the class. Ids that are in the database already are an error.
         """
         codes, ids, metadata = items_of(collection)
-        index = cls(uri, collection.n_bits, **options)
+        index = cls(uri, codes.n_bits, **options)
         try:
             index.add(codes, ids, metadata)
         except BaseException:
@@ -64,20 +62,14 @@ class DatabaseIndex(HammingIndex):
 
 
 def items_of(collection: StoredItems) -> tuple[BinaryCodes, np.ndarray, list[dict[str, Any]]]:
-    """Return codes, ids and metadata of all items, from one state of the collection.
+    """Return codes that are compared bit by bit, ids and metadata of all items, from one state of the collection.
 
-    An item's reference and label become its metadata ``reference`` and ``label``, unless the metadata has entries of
-    these names.
+    The codes are those of ``hasher.hamming_codes``: hybrid ones become longer. An item's reference and label become its
+    metadata ``reference`` and ``label``, unless the metadata has entries of these names.
     """
-    if collection.hasher.code_metric != "hamming":
-        raise UnsupportedOperationError(
-            f"The codes of this {type(collection.hasher).__name__} need a special distance, and other systems "
-            "compare codes only by Hamming distance. Search the collection itself, or export a collection of another "
-            "hasher."
-        )
     codes, items = collection.codes_and_items()
     metadata = [_fields_of(item) | item.metadata for item in items]
-    return codes, np.array([item.id for item in items], np.int64), metadata
+    return collection.hasher.hamming_codes(codes), np.array([item.id for item in items], np.int64), metadata
 
 
 def _fields_of(item: Any) -> dict[str, Any]:

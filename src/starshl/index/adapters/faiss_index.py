@@ -71,7 +71,10 @@ class FaissIndex(HammingIndex):
 
     @classmethod
     def from_collection(cls, collection: StoredItems) -> Self:
-        """Copy the codes of a collection, with their ids; FAISS keeps no metadata, which ``collection.get`` returns."""
+        """Copy the codes of a collection, with their ids; FAISS keeps no metadata, which ``collection.get`` returns.
+
+        Search it with ``collection.hasher.hamming_codes(collection.hasher.encode_queries(X))``.
+        """
         codes, ids, _ = items_of(collection)
         index = cls(codes.n_bits)
         index.add(codes, ids)

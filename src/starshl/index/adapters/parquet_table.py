@@ -2,7 +2,8 @@
 
 Bit j of a code is bit ``j % 8``, counted from the least significant, of byte ``j // 8`` of the column
 ``code``; unused bits of the last byte are zero. The file's metadata says so, how many bits there are, and which space
-the codes are of. Other programs know the Hamming distance only, so hybrid codes are for keeping, not for searching.
+the codes are of. Other programs know the Hamming distance only. Hybrid codes are for keeping; a collection of them has
+another column, ``hamming_code``, for searching.
 """
 
 from __future__ import annotations
@@ -24,7 +25,13 @@ from ..base import check_ids
 pyarrow = require("pyarrow", extra="parquet")
 parquet = require("pyarrow.parquet", extra="parquet")
 #: Types of further columns, by the names that Python has for them.
-_TYPES = {"int": pyarrow.int64(), "float": pyarrow.float64(), "str": pyarrow.string(), "bool": pyarrow.bool_()}
+_TYPES = {
+    "int": pyarrow.int64(),
+    "float": pyarrow.float64(),
+    "str": pyarrow.string(),
+    "bool": pyarrow.bool_(),
+    "bytes": pyarrow.binary(),
+}
 #: The k nearest items in DuckDB; parameters: the query's ``packed`` bytes, the file name, k.
 DUCKDB_NEAREST = """
 SELECT id, bit_count(xor(code::BIT, $query::BLOB::BIT)) AS distance
@@ -41,7 +48,7 @@ def write_parquet(
 ) -> None:
     """Write the columns ``id``, ``code`` and any others; the file is complete or absent.
 
-    ``types`` of other columns are "int", "float", "str" or "bool"; without one, the values decide.
+    ``types`` of other columns are "int", "float", "str", "bool" or "bytes"; without one, the values decide.
     """
     ids = np.arange(len(codes)) if ids is None else check_ids(ids, len(codes))
     packed = pyarrow.array([code.tobytes() for code in codes.packed], pyarrow.binary(codes.packed.shape[1]))
