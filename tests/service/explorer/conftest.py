@@ -15,7 +15,7 @@ from .acting import PATIENCE
 
 KINDS = ("circle", "cross", "square")
 N_PICTURES, N_LABELED = 240, 160
-COPIES = ("album", "lesson", "shared", "fresh", "careful", "twice", "brushed", "idle", "quick", "stale")
+COPIES = ("album", "lesson", "shared", "fresh", "careful", "twice", "brushed", "idle", "quick", "stale", "unread")
 
 
 def draw(kind, rng, side=24):
