@@ -63,6 +63,11 @@ class Strict(BaseModel):
         return given
 
 
+def _example(**body: Any) -> ConfigDict:
+    """Return the setting that shows a body in the description of the API, which leaves out what is None."""
+    return ConfigDict(json_schema_extra={"examples": [body]})
+
+
 class NewItem(Strict):
     """An item to store, as a vector, a text or a row of a table; without an id, it gets the next free one."""
 
@@ -77,6 +82,10 @@ class NewItem(Strict):
 
 class AddRequest(Strict):
     """Items to store, all of them or none."""
+
+    model_config = _example(
+        items=[{"vector": [0.1, 0.7, 0.2], "label": "ship", "metadata": {"year": 2024}, "reference": "ship.png"}]
+    )
 
     items: Annotated[list[NewItem], Field(fail_fast=True, min_length=1, max_length=MOST_ROWS)]
 
@@ -127,6 +136,8 @@ class ItemUpdate(Strict):
 class UpdateRequest(Strict):
     """New metadata of items."""
 
+    model_config = _example(items=[{"id": 7, "metadata": {"year": 2024}}])
+
     items: Annotated[list[ItemUpdate], Field(fail_fast=True, min_length=1, max_length=MOST_ROWS)]
 
 
@@ -138,11 +149,15 @@ class ItemLabel(Strict):
 class LabelsRequest(Strict):
     """New labels of items; null takes a label away."""
 
+    model_config = _example(items=[{"id": 7, "label": "ship"}, {"id": 8, "label": "boat"}])
+
     items: Annotated[list[ItemLabel], Field(fail_fast=True, min_length=1, max_length=MOST_ROWS)]
 
 
 class RenameRequest(Strict):
     """A class and its new name."""
+
+    model_config = _example(label="ship", name="vessel")
 
     label: Label
     name: Label
@@ -151,6 +166,8 @@ class RenameRequest(Strict):
 class MergeRequest(Strict):
     """A class, and the class that it becomes part of."""
 
+    model_config = _example(label="boat", into="ship")
+
     label: Label
     into: Label
 
@@ -158,11 +175,15 @@ class MergeRequest(Strict):
 class RemoveClassRequest(Strict):
     """A class to hide."""
 
+    model_config = _example(label="boat")
+
     label: Label
 
 
 class UndoRequest(Strict):
     """The number of a change of classes; null is the last one that stands."""
+
+    model_config = _example(number=2)
 
     number: Annotated[int, Field(ge=0)] | None = None
 
@@ -170,11 +191,15 @@ class UndoRequest(Strict):
 class ItemsRequest(Strict):
     """Ids of items."""
 
+    model_config = _example(ids=[7, 8])
+
     ids: Ids
 
 
 class FilterRequest(Strict):
     """Which items are meant: those that pass all filters, or all if there is none."""
+
+    model_config = _example(where={"year": {">=": 2020}}, labels=["ship"])
 
     where: Metadata | None = None
     labels: WantedLabels | None = None
@@ -195,12 +220,16 @@ class FilterRequest(Strict):
 class ListRequest(FilterRequest):
     """Which items to list: behind the id ``after``, and up to ``limit`` of them."""
 
+    model_config = _example(where={"year": {">=": 2020}}, after=7, limit=100)
+
     after: Id | None = None
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
 
 
 class RemoveRequest(Strict):
     """The items to remove: either ids, or a filter on metadata or labels."""
+
+    model_config = _example(ids=[7, 8])
 
     ids: Ids | None = None
     where: Metadata | None = None
@@ -219,6 +248,8 @@ class RemoveRequest(Strict):
 class VectorsRequest(Strict):
     """Vectors, texts or rows of a table to encode."""
 
+    model_config = _example(vectors=[[0.1, 0.7, 0.2]])
+
     vectors: Vectors | None = None
     texts: Annotated[list[Text], Field(fail_fast=True, min_length=1, max_length=MOST_QUERIES)] | None = None
     rows: Annotated[list[TableRow], Field(fail_fast=True, min_length=1, max_length=MOST_QUERIES)] | None = None
@@ -232,6 +263,8 @@ class VectorsRequest(Strict):
 
 class PredictRequest(VectorsRequest):
     """Vectors, texts or rows of a table to classify."""
+
+    model_config = _example(vectors=[[0.1, 0.7, 0.2]], probabilities=True)
 
     probabilities: bool = False
 
@@ -273,6 +306,8 @@ class SearchRequest(SearchSettings):
     With ``radius``, all items within that Hamming distance are found, and the nearest ``k`` of them returned.
     """
 
+    model_config = _example(vectors=[[0.1, 0.7, 0.2]], k=10, where={"year": {">=": 2020}})
+
     vectors: Annotated[list[Vector], Field(fail_fast=True, min_length=1, max_length=MOST_QUERIES)] | None = None
     items: Annotated[list[Id], Field(fail_fast=True, min_length=1, max_length=MOST_QUERIES)] | None = None
     texts: Annotated[list[Text], Field(fail_fast=True, min_length=1, max_length=MOST_QUERIES)] | None = None
@@ -293,6 +328,8 @@ class SearchRequest(SearchSettings):
 class SearchesRequest(Strict):
     """Searches with different options, answered together."""
 
+    model_config = _example(searches=[{"items": [7], "k": 5}, {"vectors": [[0.1, 0.7, 0.2]], "labels": ["ship"]}])
+
     searches: Annotated[list[SearchRequest], Field(fail_fast=True, min_length=1, max_length=100)]
 
     @model_validator(mode="after")
@@ -306,12 +343,16 @@ class SearchesRequest(Strict):
 class RecommendRequest(SearchSettings):
     """Ids of stored items: what is found is like the first ones, and unlike the others."""
 
+    model_config = _example(like=[7, 8], unlike=[9], k=10)
+
     like: Annotated[list[Id], Field(fail_fast=True, min_length=1, max_length=MOST_QUERIES)]
     unlike: Annotated[list[Id], Field(fail_fast=True, max_length=MOST_QUERIES)] = Field(default_factory=list)
 
 
 class FitRequest(Strict):
     """A hasher to fit on the kept vectors and the labels of a collection, which it then encodes again."""
+
+    model_config = _example(method="StarRidge", n_bits=32)
 
     method: Annotated[str, Field(max_length=100)] = "StarRidge"
     n_bits: Annotated[int, Field(ge=1, le=4096)] = 32
@@ -322,11 +363,15 @@ class FitRequest(Strict):
 class FieldsRequest(Strict):
     """Metadata fields to declare, and their types."""
 
+    model_config = _example(fields={"year": "int"})
+
     fields: Annotated[dict[str, Literal["int", "float", "str", "bool"]], Field(min_length=1, max_length=100)]
 
 
 class SnapshotRequest(Strict):
     """The name of a new snapshot; the date and the time if there is none."""
+
+    model_config = _example(name="before-the-move")
 
     name: Annotated[str, Field(max_length=100)] | None = None
 
