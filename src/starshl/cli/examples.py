@@ -40,7 +40,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "starshl reproduce --figure digits --bits 15 --again",
     ),
     "report": ("starshl report starshl-records -o report",),
-    "images": ("starshl images photos -o album", "starshl images photos -o album --network"),
+    "images": ("starshl images photos -o album", "starshl images photos -o album --embedder efficientnet-lite0"),
     "texts": (
         "starshl texts news.csv --text headline --labels topic -o news",
         "starshl texts lines.txt -o lines",
