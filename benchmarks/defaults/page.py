@@ -25,7 +25,7 @@ DRAWN = {
     "label spreading": ("label spreading", 3),
     "SVC": ("SVC, labeled rows only", 4),
 }
-DRAWN_SETS = ("mnist", "usps", "agnews", "digits")
+DRAWN_SETS = ("mnist", "usps", "agnews", "pendigits")
 
 
 def run(options) -> None:
