@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from ...client.answers import CollectionInfo, Job, Snapshot
 from ...codes.binary import BinaryCodes
@@ -32,9 +33,28 @@ Label = (
 Text = Annotated[str, Field(max_length=100_000)]
 #: A cell of a table, null where it is empty.
 Cell = Annotated[StrictStr, Field(max_length=100_000)] | StrictInt | Annotated[float, Field(allow_inf_nan=False)] | None
+MOST_CELLS = 10_000
+MOST_FIELDS = 100
+
+
+def _check_cells(row: Any) -> Any:
+    """Refuse the cells of a row at the first wrong one, which pydantic does for lists alone."""
+    for name, cell in _few(MOST_CELLS, row).items() if isinstance(row, dict) else ():
+        if isinstance(cell, bool) or not isinstance(cell, str | int | float | None):
+            raise ValueError(f"a cell is text, a number or null, and another thing arrived for {name[:80]!r}")
+    return row
+
+
+def _few(most: int, given: Any) -> Any:
+    """Refuse an object of too many names before each of them is checked."""
+    if isinstance(given, dict) and len(given) > most:
+        raise ValueError(f"there are {len(given)} names, and up to {most} are allowed")
+    return given
+
+
 TableRow = (
-    Annotated[dict[str, Cell], Field(min_length=1, max_length=10_000)]
-    | Annotated[list[Cell], Field(fail_fast=True, min_length=1, max_length=10_000)]
+    Annotated[dict[str, Cell], Field(min_length=1, max_length=MOST_CELLS), BeforeValidator(_check_cells)]
+    | Annotated[list[Cell], Field(fail_fast=True, min_length=1, max_length=MOST_CELLS)]
 )
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Vector = Annotated[list[Number], Field(fail_fast=True, min_length=1, max_length=1_000_000)]
@@ -365,7 +385,11 @@ class FieldsRequest(Strict):
 
     model_config = _example(fields={"year": "int"})
 
-    fields: Annotated[dict[str, Literal["int", "float", "str", "bool"]], Field(min_length=1, max_length=100)]
+    fields: Annotated[
+        dict[str, Literal["int", "float", "str", "bool"]],
+        Field(min_length=1, max_length=MOST_FIELDS),
+        BeforeValidator(partial(_few, MOST_FIELDS)),
+    ]
 
 
 class SnapshotRequest(Strict):
