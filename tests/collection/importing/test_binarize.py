@@ -63,6 +63,7 @@ def test_labels_make_short_codes_more_precise_than_hyperplanes(digits, tmp_path)
     by_name = {one.name: one for one in result.methods}
     assert by_name["StarSHL"].precision_at_10 > by_name["LSHash"].precision_at_10 + 0.2
     with Collection(tmp_path / "digits", read_only=True) as collection:
+        assert {item.model_digest for item in collection.get(collection.ids)} == {collection.model_digest}
         assert collection.verify() == 600
         assert collection.n_bits == 16
     page = (tmp_path / "digits" / "comparison.md").read_text()

@@ -138,7 +138,14 @@ def binarize(
     codes = codes_of_vectors(fitted, X, known)
     with atomic_collection(collection, fitted) as made:
         # The codes of labels follow from the labels, which are stored.
-        made.add(codes=codes, labels=known, ids=ids, metadata=metadata, references=references)
+        made.add(
+            codes=codes,
+            model_digest=made.model_digest,
+            labels=known,
+            ids=ids,
+            metadata=metadata,
+            references=references,
+        )
         comparison = replace(comparison, stored=_sizes(made.folder))
         write_atomically(made.folder / "comparison.md", comparison.page().encode())
         write_atomically(made.folder / "comparison.json", json.dumps(comparison.as_dict(), indent=1).encode())
