@@ -88,6 +88,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         """starshl index search items new.csv --where '{"year": {">=": 2020}}' --json""",
     ),
     "index verify": ("starshl index verify items",),
+    "index rebuild": ("starshl index rebuild items",),
     "index export": ("starshl index export items -o items.parquet",),
     "index binarize": (
         "starshl index binarize items vectors.npy --labels labels.npy --bits 16,32,64",

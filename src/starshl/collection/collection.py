@@ -43,7 +43,7 @@ from .predictions import check_has_classes, predicted
 from .previews import delete_previews, find_preview
 from .refit import refitted_hasher
 from .search import Queries, find_items, novelty_of, rejecting
-from .session import DATABASE, Session
+from .session import DATABASE, Session, rebuild
 from .state import State
 from .store import Store
 from .suspects import Suspect, find_suspects
@@ -764,6 +764,15 @@ class Collection:
     def verify(self) -> int:
         """Examine every page and every item; return the number of items or say what is damaged."""
         return self._session.verify()
+
+    @staticmethod
+    def rebuild(folder: str | os.PathLike[str]) -> int:
+        """Make anew what is derived from items, for a collection that is refused because it is damaged there.
+
+        These are the chunks of codes, classes and fields that searches read, and the log of changes. Items, vectors and
+        texts stay as they are; if one of them is damaged, nothing changes. Return the number of items.
+        """
+        return rebuild(Path(folder))
 
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write all items to a file ending in .parquet or .jsonl; return how many there are.
