@@ -246,6 +246,27 @@ def test_links_among_its_own_files_are_refused_and_what_they_point_at_stays(kept
     assert victim.read_bytes() == content if what == "link" else not victim.exists()
 
 
+@pytest.mark.parametrize("name", ["vectors-0.bin", "items.sqlite-wal", "items.sqlite-shm", "writer.lock"])
+def test_a_file_with_another_name_elsewhere_is_refused_and_stays(kept, tmp_path, name):
+    path, victim = kept / name, tmp_path / "victim"
+    content = (path.read_bytes() if path.exists() else b"") + b"precious" * 10_000
+    victim.write_bytes(content)
+    path.unlink(missing_ok=True)
+    os.link(victim, path)
+    for read_only in (True, False):
+        with pytest.raises(CollectionFormatError, match="hard link"):
+            Collection(kept, read_only=read_only)
+    assert victim.read_bytes() == content
+
+
+@pytest.mark.parametrize("name", ["Vectors-0.bin", "ITEMS.SQLITE-WAL"])
+def test_a_link_is_refused_however_its_name_is_written(kept, tmp_path, name):
+    (tmp_path / "victim").write_text("precious")
+    (kept / name).symlink_to(tmp_path / "victim")
+    with pytest.raises(CollectionFormatError, match="is a link"):
+        Collection(kept)
+
+
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
 @pytest.mark.parametrize("name", ["vectors-1.bin", "items.sqlite-wal", "hasher-0123456789abcdef.star"])
 def test_a_folder_or_a_pipe_where_a_file_belongs_is_refused(kept, make, name):
