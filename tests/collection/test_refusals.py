@@ -5,6 +5,7 @@ import resource
 import signal
 import sqlite3
 import struct
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -265,6 +266,13 @@ def test_a_link_is_refused_however_its_name_is_written(kept, tmp_path, name):
     (kept / name).symlink_to(tmp_path / "victim")
     with pytest.raises(CollectionFormatError, match="is a link"):
         Collection(kept)
+
+
+def test_an_entry_whose_name_is_no_text_is_refused(folder):
+    with closing(sqlite3.connect(folder / "items.sqlite")) as database, database:
+        database.execute("UPDATE meta SET name = CAST('kind' AS BLOB) WHERE name = 'kind'")
+    with pytest.raises(CollectionFormatError, match="meta entries"):
+        Collection(folder)
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])

@@ -363,7 +363,7 @@ class Store:
 
 def _sum_of(meta: dict[str, Any]) -> int:
     """Return the checksum of all meta entries but itself."""
-    pairs = sorted((name, repr(value)) for name, value in meta.items() if name != _META_SUM)
+    pairs = sorted((str(name), repr(value)) for name, value in meta.items() if name != _META_SUM)
     return zlib.crc32(json.dumps(pairs).encode())
 
 
