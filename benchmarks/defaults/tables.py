@@ -29,7 +29,6 @@ def markdown(columns: list[str], rows: list[list[str]]) -> str:
 def supervised() -> str:
     columns = {
         "StarRidge": RIDGE,
-        "StarRidge, self-coded": "StarRidge, self, hamming",
         "StarSHL": "StarSHL, self, hamming",
         "HC-SDH": "HC-SDH, all rows, self, hamming",
         "HC-SDH, real scores": "HC-SDH, all rows, labels, real",
@@ -138,10 +137,10 @@ OURS = {
 }
 
 
-def few_table(metric: str, methods: dict[str, str]) -> str:
+def few_table(metric: str, methods: dict[str, str], left_out: str = "") -> str:
     rows = []
     for name, task in FEW_LABELS.items():
-        values = figures.few_labels(name, metric)
+        values = {} if name == left_out else figures.few_labels(name, metric)
         if values:
             shared = [shared_runs({key: values[key].get(n, {}) for key in methods.values()}) for n in LABELS_PER_CLASS]
             cells = [" ".join(figures.mean(here.get(key)) for here in shared) for key in methods.values()]
@@ -152,7 +151,9 @@ def few_table(metric: str, methods: dict[str, str]) -> str:
 
 def few_accuracy() -> str:
     peers = ("Poisson learning", "label spreading", "SVC")
-    return few_table("unlabeled", OURS | {name: name for name in peers})
+    # StarSHL has fewer draws than the others; docs/few_labels.md has ten draws of digits.
+    ours = {name: work for name, work in OURS.items() if name != "StarSHL"}
+    return few_table("unlabeled", ours | {name: name for name in peers}, left_out="digits")
 
 
 def few_unseen() -> str:

@@ -180,6 +180,17 @@ class CollectionFormatError(_FormatError):
     _advice = "Restore its whole folder from a copy."
 
     @classmethod
+    def derived(cls, finding: str, file: str | os.PathLike[str]) -> Self:
+        """Return the error of a part that can be made anew from the items."""
+        return cls(
+            "{file} is damaged: {finding}",
+            advice="This part is derived from the items. If they are intact, Collection.rebuild(folder), or `starshl "
+            "index rebuild FOLDER` in the shell, makes it anew; otherwise restore the whole folder from a copy.",
+            file=repr(os.fspath(file)),
+            finding=finding,
+        )
+
+    @classmethod
     def foreign(cls, file: str | os.PathLike[str], kind: str, allowed: str, advice: str) -> Self:
         """Return the error of something in the folder that no collection has made; nothing was opened yet."""
         return cls("{file} is {kind}", allowed, f"Nothing was opened. {advice}", file=repr(os.fspath(file)), kind=kind)

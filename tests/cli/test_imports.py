@@ -118,7 +118,7 @@ def test_a_single_text_makes_a_collection_without_a_warning(tmp_path, run):
     result = run("texts", tmp_path / "one.txt", "-o", tmp_path / "made")
     assert result.stderr == ""
     assert "1 item is too few to learn from" in result.stdout
-    assert "reduced, 1 number." in result.stdout
+    assert "Vectors: tfidf, 1 number." in result.stdout
 
 
 def test_rows_that_are_all_equal_are_called_that(tmp_path, run):

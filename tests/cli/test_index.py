@@ -1,6 +1,8 @@
 """The commands of `starshl index`, in process."""
 
 import json
+import sqlite3
+from contextlib import closing
 from dataclasses import asdict
 
 import numpy as np
@@ -130,6 +132,14 @@ def test_a_damaged_collection_fails_verification(built):
     path = built / "items" / "items.sqlite"
     path.write_bytes(path.read_bytes()[:5000])
     assert run(built, "verify", "items").exit_code == 1
+
+
+def test_a_collection_with_a_damaged_index_is_rebuilt(built):
+    with closing(sqlite3.connect(built / "items" / "items.sqlite")) as database, database:
+        database.execute("DELETE FROM chunks")
+    assert "starshl index rebuild" in run(built, "verify", "items").stderr
+    assert json.loads(run(built, "rebuild", "items", "--json").stdout)["items"] == 50
+    assert run(built, "verify", "items").exit_code == 0
 
 
 def test_a_second_writer_is_refused_with_the_code_of_every_expected_error(built):

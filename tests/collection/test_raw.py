@@ -25,7 +25,7 @@ def embedder():
 
 @pytest.fixture(scope="module")
 def text_hasher(embedder):
-    return LSHash(32, random_state=0).fit(embedder.transform(TEXTS))
+    return LSHash(32, random_state=0).fit(embedder.embed(TEXTS))
 
 
 @pytest.fixture(scope="module")
@@ -74,12 +74,13 @@ def test_a_transformer_that_a_file_cannot_hold_is_given_again(tmp_path, text_has
         expected = collection.embed(TEXTS)
     with Collection(path) as collection, pytest.raises(ValueError, match="Normalizer at position 1"):
         collection.embed(TEXTS)
-    with Collection(path, steps=[None, Normalizer()]) as collection:
-        assert np.array_equal(collection.embed(TEXTS), expected)
+    for given in ([None, Normalizer()], Normalizer()):
+        with Collection(path, embedder=given) as collection:
+            assert np.array_equal(collection.embed(TEXTS), expected)
 
 
 def test_a_new_hasher_keeps_the_embedder_and_the_previews(texts, embedder, pictures):
-    other = LSHash(16, random_state=1).fit(embedder.transform(TEXTS))
+    other = LSHash(16, random_state=1).fit(embedder.embed(TEXTS))
     with Collection(texts) as collection:
         collection.replace_hasher(other)
         assert collection.search(collection.embed(TEXTS[2:3]), k=1)[0][0].id == 2
@@ -92,9 +93,12 @@ def test_a_new_hasher_keeps_the_embedder_and_the_previews(texts, embedder, pictu
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"embedder": Text(2)}, "must be an Embedder"),
+        ({"embedder": Text(2)}, "not clear what it takes"),
+        ({"embedder": 7}, "a name such as"),
+        ({"embedder": "tfidf"}, "has not seen any"),
+        ({"embedder": "bert"}, "no embedder 'bert'"),
         ({"kind": "sounds"}, "kind"),
-        ({"kind": "pictures", "embedder": Embedder("texts", [Text(8).fit(TEXTS * 2)])}, "the embedder takes texts"),
+        ({"kind": "pictures", "embedder": Embedder("texts", [Text(8).fit(TEXTS * 2)])}, "takes texts"),
         ({"embedder": Embedder("texts", [Text(2).fit(TEXTS)])}, "makes vectors of 2 numbers"),
         ({"title": ""}, "a metadata field"),
     ],

@@ -5,6 +5,7 @@ import resource
 import signal
 import sqlite3
 import struct
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -244,6 +245,34 @@ def test_links_among_its_own_files_are_refused_and_what_they_point_at_stays(kept
             Collection(kept, read_only=read_only)
         assert what == "dangling link" or "is a link" in str(refused.value)
     assert victim.read_bytes() == content if what == "link" else not victim.exists()
+
+
+@pytest.mark.parametrize("name", ["vectors-0.bin", "items.sqlite-wal", "items.sqlite-shm", "writer.lock"])
+def test_a_file_with_another_name_elsewhere_is_refused_and_stays(kept, tmp_path, name):
+    path, victim = kept / name, tmp_path / "victim"
+    content = (path.read_bytes() if path.exists() else b"") + b"precious" * 10_000
+    victim.write_bytes(content)
+    path.unlink(missing_ok=True)
+    os.link(victim, path)
+    for read_only in (True, False):
+        with pytest.raises(CollectionFormatError, match="hard link"):
+            Collection(kept, read_only=read_only)
+    assert victim.read_bytes() == content
+
+
+@pytest.mark.parametrize("name", ["Vectors-0.bin", "ITEMS.SQLITE-WAL"])
+def test_a_link_is_refused_however_its_name_is_written(kept, tmp_path, name):
+    (tmp_path / "victim").write_text("precious")
+    (kept / name).symlink_to(tmp_path / "victim")
+    with pytest.raises(CollectionFormatError, match="is a link"):
+        Collection(kept)
+
+
+def test_an_entry_whose_name_is_no_text_is_refused(folder):
+    with closing(sqlite3.connect(folder / "items.sqlite")) as database, database:
+        database.execute("UPDATE meta SET name = CAST('kind' AS BLOB) WHERE name = 'kind'")
+    with pytest.raises(CollectionFormatError, match="meta entries"):
+        Collection(folder)
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])

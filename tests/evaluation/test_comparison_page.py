@@ -150,6 +150,17 @@ def test_the_command_writes_the_page_and_says_everything_in_json(table):
     assert page == (table / "items" / "comparison.html").read_text()
 
 
+@pytest.mark.parametrize(("dtype", "n_bytes"), [("float16", 2), ("float32", 4), ("float64", 8), ("uint8", 1)])
+def test_the_command_counts_vectors_in_the_type_of_their_file(tmp_path, dtype, n_bytes):
+    X = (50 * np.random.default_rng(0).random((60, 20))).astype(dtype)
+    np.save(tmp_path / "rows.npy", X)
+    np.savez(tmp_path / "rows.npz", X=X)
+    for number, name in enumerate(("rows.npy", "rows.npz")):
+        result = run(tmp_path / str(number), tmp_path / name, "--bits", "4", "--json")
+        answer = json.loads(result.stdout)
+        assert (answer["bytes_before"], answer["exact"]["total_bytes"]) == (20 * n_bytes, 54 * 20 * n_bytes)
+
+
 def test_the_command_shows_rows_as_asked(table):
     assert run(table / "a", table / "rows.npz", "--pictures", "4x5").exit_code == 0
     assert 'alt="query"' in (table / "a" / "comparison.html").read_text()

@@ -97,7 +97,7 @@ def test_a_typed_text_finds_what_the_collection_finds(chromium, texts):
         for typed in ("A RED car!", "fresh bread, old strasse: Straße σας"):
             with awaiting_results(page):
                 page.fill("#text", typed)
-            row = texts.embedder.transform([typed])
+            row = texts.embedder.embed([typed])
             assert shown(page) == [(hit.id, hit.distance) for hit in texts.search(row, k=24)[0]]
         page.fill("#text", "unknown words")
         page.wait_for_function("document.getElementById('status').textContent.startsWith('No word of this text')")

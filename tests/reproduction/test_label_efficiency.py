@@ -1,10 +1,10 @@
-"""Label-efficiency curves: the same draws for all, labels that stay hidden, files that anyone may have written."""
+"""Label-efficiency curves: the same draws for all, and labels that stay hidden."""
 
 import numpy as np
 import pytest
 
 from starshl.reproduction import measure_label_efficiency
-from starshl.reproduction.label_efficiency import EMPHASIZED, draw_labels, read_curves, shipped_curves, write_curves
+from starshl.reproduction.label_efficiency import draw_labels
 
 
 @pytest.fixture
@@ -48,30 +48,3 @@ def test_labels_that_leave_no_row_unlabeled_are_refused(rows):
 def test_labels_that_are_not_class_numbers_are_refused(y):
     with pytest.raises(ValueError, match="whole numbers from 0"):
         draw_labels(np.array(y), 2, np.random.default_rng(0))
-
-
-def test_a_curve_is_read_back_as_it_was_written(rows, tmp_path):
-    X, y = rows
-    curve = measure_label_efficiency(
-        X, y, {"mean": lambda X, y, seed: np.round(X.mean(axis=1) / 5)}, title="rows", origin="here"
-    )
-    write_curves(tmp_path / "curves.json", [curve, curve])
-    assert read_curves(tmp_path / "curves.json") == [curve, curve]
-
-
-TWO_LISTS_FOR_ONE_COUNT = (
-    '[{"title": "a", "origin": "", "n_rows": 3, "labels_per_class": [1], "accuracies": {"b": [[1], [2]]}}]'
-)
-
-
-@pytest.mark.parametrize("text", ["", "{}3", '[{"title": "a"}]', TWO_LISTS_FOR_ONE_COUNT])
-def test_a_file_that_holds_no_curves_is_refused_with_its_name(text, tmp_path):
-    (tmp_path / "curves.json").write_text(text)
-    with pytest.raises(ValueError, match=r"curves\.json' does not hold"):
-        read_curves(tmp_path / "curves.json")
-
-
-def test_the_curves_of_reports_emphasize_one_of_their_lines():
-    curves = shipped_curves()
-    assert curves
-    assert all(EMPHASIZED in curve.accuracies for curve in curves)

@@ -160,9 +160,7 @@ def test_few_labels_and_none_have_a_sentence_and_a_table_each(made):
     values = {(method, 32): [{"P@10": near, "mAP": ranked}] for method, (near, ranked) in none.items()}
     results.protocols += made("unsupervised-digits", values).protocols
     (told,) = describe_few_labels(results)
-    assert told.startswith(
-        "With 5 labels per class StarRidge labels 0.910 to 0.910 of the other rows right, clearly more"
-    )
+    assert told.startswith("With 5 labels per class StarRidge labels 0.910 to 0.910 of the queries right, clearly more")
     (told,) = describe_no_labels(results)
     assert told == (
         "Without labels, the first by P@10 is 1-AGH on 1 of 1 data set; *SHL as in the paper is behind by 0.30 to 0.30."

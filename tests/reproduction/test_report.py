@@ -230,3 +230,10 @@ def test_a_method_that_codes_items_by_labels_has_both_figures_side_by_side(made)
     del values["starridge", 15]
     section = retrieval_section(made("retrieval-digits", values).protocols[0])
     assert not any("P@10, self-coded" in block.columns for block in section.blocks if isinstance(block, Table))
+
+
+def test_a_report_tells_of_nothing_that_was_not_run(written):
+    text = written.markdown.read_text()
+    # Rows of other data sets, in captions of charts and tables.
+    assert not re.findall(r"(?:MNIST|USPS|Pendigits|AG News|Letter), \d", text)
+    assert "Poisson learning" not in text

@@ -295,7 +295,7 @@ def test_a_text_without_a_known_word_gets_a_note_and_no_label(ask):
 
 def test_the_texts_of_a_batch_that_have_no_known_word_are_named_and_the_others_answered(ask):
     known = ask("POST", "/collections/texts/items/list", json={"limit": 2}).json()["items"]
-    texts = [known[0]["metadata"]["text"], "zzzz", known[1]["metadata"]["text"], "", "qqqq"]
+    texts = [known[0]["metadata"]["text"], "zzzz", known[1]["metadata"]["text"], "yyyy", "qqqq"]
     root = "/collections/texts"
     expected = ask("POST", f"{root}/predict", json={"texts": [texts[0], texts[2]], "probabilities": True}).json()
     found = ask("POST", f"{root}/predict", json={"texts": texts, "probabilities": True}).json()
@@ -308,3 +308,5 @@ def test_the_texts_of_a_batch_that_have_no_known_word_are_named_and_the_others_a
     assert len(codes["codes"]) == 5
     (note,) = ask("POST", f"{root}/encode", json={"texts": texts[:2]}).json()["notes"]
     assert note.startswith("None of the words of texts[1] ('zzzz') is known to this collection, so the code there")
+    refused = ask("POST", f"{root}/predict", json={"texts": ["hot soup", " "]})
+    assert (refused.status_code, "rows 1, counted from 0" in refused.json()["detail"]) == (422, True)

@@ -111,6 +111,13 @@ def test_items_encoded_before_the_hasher_was_replaced_are_encoded_again(searcher
         assert collection.codes([60]) != stale.codes
 
 
+def test_items_know_which_hasher_made_their_codes(searcher, rows):
+    for write, items in ((searcher.add, NewItems(rows[:2])), (searcher.upsert, NewItems(rows[2:4], ids=[0, 1]))):
+        stored = searcher.get(write(items).result(60).ids)
+        with searcher.opened() as collection:
+            assert [item.model_digest for item in stored] == [collection.model_digest] * 2
+
+
 def test_every_write_of_many_threads_gets_its_own_ids(searcher, rows):
     written = []
 

@@ -99,6 +99,21 @@ def test_what_others_put_into_the_folder_survives_a_crash_in_the_middle_of_a_res
     assert not aside.exists()
 
 
+@pytest.mark.parametrize("name", [".things.before-restore", ".things.0123456789ab.partial", ".things.job-abcd_123"])
+def test_a_link_in_place_of_what_a_crash_leaves_leads_to_no_change(folder, tmp_path, name):
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "dear.txt").write_text("keep me")
+    folder.with_name(name).symlink_to(tmp_path / "letters")
+    Service([folder]).close()
+    assert (tmp_path / "letters" / "dear.txt").read_text() == "keep me"
+    assert not (folder / "dear.txt").exists()
+
+
+def test_a_file_in_place_of_a_folder_that_a_crash_leaves_stops_no_service(folder):
+    folder.with_name(".things.before-restore").write_text("x")
+    Service([folder]).close()
+
+
 @pytest.mark.parametrize("name", ["my notes.txt", "notes.txt", "Grüße.txt", "manifest.json", "x" * 120])
 def test_files_that_others_put_into_the_folder_do_not_spoil_a_snapshot(folder, name):
     expected = unpacked(archive_of(folder))

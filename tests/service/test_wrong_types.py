@@ -15,6 +15,10 @@ BODIES = {
     "ids": (schemas.SearchRequest, {"items": ["1"] * 1000}),
     "texts": (schemas.VectorsRequest, {"texts": [1] * 1000}),
     "cells": (schemas.VectorsRequest, {"rows": [[[]] * 10_000]}),
+    "named cells": (schemas.VectorsRequest, {"rows": [{str(i): [] for i in range(10_000)}]}),
+    "too many names": (schemas.SearchRequest, {"rows": [{str(i): 1 for i in range(N)}]}),
+    "a row to store": (schemas.AddRequest, {"items": [{"row": {str(i): {} for i in range(N)}}]}),
+    "fields": (schemas.FieldsRequest, {"fields": {str(i): 1 for i in range(N)}}),
     "rows": (schemas.VectorsRequest, {"rows": [[[]]] * 1000}),
     "items": (schemas.AddRequest, {"items": [{"vector": ["a"]}] * 10_000}),
     "updates": (schemas.UpdateRequest, {"items": [1] * 10_000}),
@@ -52,6 +56,18 @@ def test_a_wrong_body_of_a_megabyte_takes_no_more_memory_than_a_right_one(shared
     wrong = peak({"vectors": [["1.5"] * 200_000]})
     assert (right[0], wrong[0]) == (422, 422)
     assert wrong[1] < 4 * right[1]
+
+
+def test_a_body_of_millions_of_empty_lists_is_refused_unread(shared):
+    sent = '{"rows": [' + ",".join(["[]"] * 600_000) + "]}"
+    answer = shared("POST", "/collections/things/search", content=sent, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 413
+    assert "lists and objects" in answer.json()["detail"]
+
+
+def test_the_place_of_a_wrong_cell_names_the_row_alone(shared):
+    answer = shared("POST", "/collections/things/search", json={"rows": [{"a": []}]})
+    assert answer.json()["errors"][0]["where"] == "body.rows.0"
 
 
 def test_a_large_right_body_is_answered_as_a_small_one(shared, rows):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import mmap
 import os
 import platform
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -27,6 +28,19 @@ except ImportError:
 
 _MEMORY, _STATUS = Path("/proc/meminfo"), Path("/proc/self/status")
 _CLEAR_REFS, _PROCESSORS = Path("/proc/self/clear_refs"), Path("/proc/cpuinfo")
+
+
+def user_cache() -> Path:
+    """Return the folder for what this user can make or download again; it may not exist yet."""
+    if named := os.environ.get("XDG_CACHE_HOME"):
+        base = Path(named)
+    elif sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path.home() / ".cache"
+    return base / "starshl"
 
 
 def open_file(path: str | os.PathLike[str], flags: int) -> int:

@@ -40,7 +40,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "starshl reproduce --figure digits --bits 15 --again",
     ),
     "report": ("starshl report starshl-records -o report",),
-    "images": ("starshl images photos -o album", "starshl images photos -o album --network"),
+    "images": ("starshl images photos -o album", "starshl images photos -o album --embedder efficientnet-lite0"),
     "texts": (
         "starshl texts news.csv --text headline --labels topic -o news",
         "starshl texts lines.txt -o lines",
@@ -88,6 +88,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         """starshl index search items new.csv --where '{"year": {">=": 2020}}' --json""",
     ),
     "index verify": ("starshl index verify items",),
+    "index rebuild": ("starshl index rebuild items",),
     "index export": ("starshl index export items -o items.parquet",),
     "index binarize": (
         "starshl index binarize items vectors.npy --labels labels.npy --bits 16,32,64",

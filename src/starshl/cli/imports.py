@@ -55,12 +55,22 @@ Bits = Annotated[
         "--bits", "-b", metavar="N", min=1, help="Length of the codes. By default, 32, or as many as the vectors allow."
     ),
 ]
-Network = Annotated[
-    bool,
+PictureEmbedder = Annotated[
+    str,
     typer.Option(
-        "--network",
-        help="Let a neural network trained on photographs describe the pictures, which finds far more of the right "
-        "kind. Needs pip install 'starshl[network]'.",
+        "--embedder",
+        metavar="NAME",
+        help="What makes vectors of pictures: pixels; efficientnet-lite0, a network trained on photographs, which "
+        "finds far more of the right kind; or onnx:FOLDER, a network of your own.",
+    ),
+]
+TextEmbedder = Annotated[
+    str,
+    typer.Option(
+        "--embedder",
+        metavar="NAME",
+        help="What makes vectors of texts: tfidf, weights of their words; minilm, a network of sentences; or one of "
+        "your own, as onnx:FOLDER or sentence-transformers:NAME.",
     ),
 ]
 TextInput = Annotated[
@@ -80,7 +90,7 @@ def images(
     output: Output,
     labels_from: LabelsFromFolders = None,
     bits: Bits = None,
-    network: Network = False,
+    embedder: PictureEmbedder = "pixels",
     jobs: Jobs = None,
     progress: Progress = None,
     as_json: AsJson = False,
@@ -99,7 +109,7 @@ def images(
         output,
         labels_from="inner" if labels_from is None else level_of_labels(labels_from),
         n_bits=bits,
-        network=network,
+        embedder=embedder,
         n_jobs=jobs,
         progress=shown,
     )
@@ -112,26 +122,30 @@ def texts(
     text: TextColumn = None,
     labels: Labels = None,
     no_labels: NoLabels = False,
+    embedder: TextEmbedder = "tfidf",
     bits: Bits = None,
     title: TitleColumn = None,
     ids: Ids = None,
     references: References = None,
     drop: Drop = None,
     decimal: Decimal = None,
+    jobs: Jobs = None,
     progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:
     """Make a collection of texts.
 
-    Texts are described by the weights of their words. Other columns are kept as metadata.
+    The embedder makes vectors of them. Other columns are kept as metadata.
     """
     from ..collection.importing.texts import import_texts
 
     check_new_folder(output)
     columns = row_columns(labels, no_labels, ids=ids, references=references, drop=drop, decimal=decimal)
     lines, about = read_texts(file, text, columns, {"--text": text, "--title": title})
-    with busy("making the collection", progress):
-        summary = import_texts(lines, output, n_bits=bits, title=title, **about)
+    shown = progress_shown(progress)
+    summary = import_texts(
+        lines, output, embedder=embedder, n_bits=bits, title=title, n_jobs=jobs, progress=shown, **about
+    )
     _print(summary, as_json)
 
 
@@ -185,7 +199,8 @@ def _print(summary: ImportSummary, as_json: bool, labels_from: str | None = None
         f"{counted(summary.n_items, summary.kind[:-1])} in {folder}, in {summary.seconds:.1f} s.",
         summary.labels,
         *folder_lines(summary, labels_from),
-        f"Features: {summary.features}, {counted(summary.n_features, 'number')}. "
+        *([summary.cut] if summary.cut else []),
+        f"Vectors: {summary.features}, {counted(summary.n_features, 'number')}. "
         f"Codes: {counted(summary.n_bits, 'bit')}.",
         summary.choice,
         *left_out_lines(summary.n_other_files, summary.skipped),

@@ -90,7 +90,9 @@ def predict(
     jobs: Jobs = None,
     as_json: AsJson = False,
 ) -> None:
-    """Predict the class of each row, with a model file or with a collection, whose names of classes count.
+    """Predict the class of each row with a model or a collection.
+
+    A collection predicts the names that its classes have now.
 
     With --proba, a line on standard output is a label, a tab and its probability. A .csv then has the columns label,
     confidence (the probability of the label) and one per class, p_CLASS; an .npz has the arrays label, classes and

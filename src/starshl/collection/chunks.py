@@ -1,9 +1,9 @@
 """Chunks: the codes, classes and declared fields of thousands of items in one value of the database.
 
 A collection of a million items opens by reading a few hundred of them, and a filter on a declared field reads as few.
-They repeat what the rows say, in the same transaction. Each has a checksum over its place and the change that wrote it,
-and a meta entry holds the sum of these, so a chunk that is damaged, missing, or left from an earlier state is noticed
-whenever chunks are read.
+They are derived from the rows, in the same transaction, and can be made anew (`Store.rebuild`). Each has a checksum
+over its place and the change that wrote it, and a meta entry holds the sum of these, so a chunk that is damaged,
+missing, or left from an earlier state is noticed whenever chunks are read.
 """
 
 from __future__ import annotations
@@ -383,7 +383,7 @@ class Chunks:
             raise self._damaged(f"it has lost a chunk of {name!r}, or holds one of an earlier state")
 
     def _damaged(self, finding: str) -> CollectionFormatError:
-        return CollectionFormatError.damaged(finding, self._connection.path)
+        return CollectionFormatError.derived(finding, self._connection.path)
 
 
 def _split(content: bytes, n_items: int) -> tuple[np.ndarray, np.ndarray]:

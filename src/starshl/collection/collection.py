@@ -20,7 +20,7 @@ from .._common.validation import SamplesLike, check_integer, check_number
 from .._common.warn import warn_caller
 from .._common.words import counted
 from ..codes.binary import BinaryCodes
-from ..data.features.embedder import Embedder
+from ..data.features.embedder import Embedder, Given, as_embedder
 from ..exceptions import UnknownIdError
 from ..hashers.base import BaseHasher
 from ..index.base import check_ids
@@ -28,7 +28,7 @@ from ..index.metadata import metadata_texts
 from .answers import ClassChange, Explanation, Hit, Item, Prediction, Preview, SearchResult
 from .changes import Samples, change_classes, declare, put_items, replace_model, set_item_labels
 from .duplicates import duplicates_of
-from .embedding import ItemKind, embedder_file, item_meta, load_embedder, unknown_texts_note
+from .embedding import ItemKind, embedder_file, item_meta, load_embedder, text_notes
 from .explanation import explain_hits, id_of, with_explanations
 from .export import write_rows
 from .fields import Value, check_fields, fields_text
@@ -43,7 +43,7 @@ from .predictions import check_has_classes, predicted
 from .previews import delete_previews, find_preview
 from .refit import refitted_hasher
 from .search import Queries, find_items, novelty_of, rejecting
-from .session import DATABASE, Session
+from .session import DATABASE, Session, rebuild
 from .state import State
 from .store import Store
 from .suspects import Suspect, find_suspects
@@ -70,9 +70,9 @@ class Collection:
         Leave the folder as it is; other processes may write to it.
     kernels : list of kernels, default=None
         Those of the hasher, if it was fitted with functions, which a file cannot hold.
-    steps : list, default=None
-        Those of the embedder that a file cannot hold, None for the others; see
-        :class:`starshl.data.features.Embedder`.
+    embedder : str, function, transformer or Embedder, default=None
+        What the file of the embedder does not hold: a function or transformer, or a network that is in another folder
+        now; see :meth:`starshl.data.features.Embedder.load`.
     n_jobs : int, default=None
         Threads of a search.
 
@@ -100,7 +100,7 @@ class Collection:
         *,
         vectors: VectorDtype | None = None,
         fields: Mapping[str, type | str] | None = None,
-        embedder: Embedder | None = None,
+        embedder: str | Given = None,
         kind: ItemKind | None = None,
         title: str | None = None,
         kernels: Kernels = None,
@@ -118,8 +118,9 @@ class Collection:
         fields : dict, default=None
             Metadata fields to filter by, with their types, such as ``{"year": int, "topic": str}``: a filter on them
             takes milliseconds. Types are int, float, str and bool. See also :meth:`declare_fields`.
-        embedder : Embedder, default=None
-            Makes the vectors of the hasher from raw pictures or texts; see :meth:`embed`.
+        embedder : str, Embedder, function or transformer, default=None
+            Makes the vectors of the hasher from raw pictures or texts; see :meth:`embed`. A name is one of
+            :func:`starshl.data.features.make_embedder`, such as "minilm". For a function, ``kind`` says what it takes.
         kind : {"pictures", "texts", "vectors"}, default=None
             What items are, for pages that show them; None is what the embedder takes, or "vectors".
         title : str, default=None
@@ -130,15 +131,16 @@ class Collection:
             Threads of a search.
         """
         check_is_fitted(hasher)
+        made = None if embedder is None else as_embedder(embedder, None if kind == "vectors" else kind)
         with atomic_folder(Path(folder), "Open it, or choose another folder.") as draft:
             meta: dict[str, str | int] = {"fields": fields_text(check_fields(fields or {}))}
             meta |= {} if vectors is None else create_vectors(draft, vectors, hasher)
-            meta |= item_meta(draft, hasher, embedder, kind, title)
+            meta |= item_meta(draft, hasher, made, kind, title)
             model, meta["space"] = save_model(draft, hasher, kernels)
             vocabulary = Vocabulary().with_names(texts_of_classes(hasher), 0)
             meta["model_classes"] = ModelClasses.of(range(len(vocabulary.names)), 0, vocabulary).content
             Store.create(draft / DATABASE, model, hasher.n_bits_, meta, vocabulary.events)
-        return cls(folder, kernels=kernels, steps=None if embedder is None else embedder.given_steps, n_jobs=n_jobs)
+        return cls(folder, kernels=kernels, embedder=None if made is None else made.given_steps, n_jobs=n_jobs)
 
     def __init__(
         self,
@@ -146,13 +148,13 @@ class Collection:
         *,
         read_only: bool = False,
         kernels: Kernels = None,
-        steps: Sequence[Any] | None = None,
+        embedder: str | Given = None,
         n_jobs: int | None = None,
     ) -> None:
         self.folder = Path(folder)
         self.read_only = read_only
         self.n_jobs = n_jobs
-        self._steps = steps
+        self._given = embedder
         self._embedder: tuple[str, Embedder] | None = None
         self._session = Session(self.folder, read_only=read_only, kernels=kernels, n_jobs=n_jobs)
 
@@ -694,7 +696,7 @@ class Collection:
         if name is None:
             return None
         if self._embedder is None or self._embedder[0] != name:
-            self._embedder = name, load_embedder(self.folder, name, self._steps)
+            self._embedder = name, load_embedder(self.folder, name, self._given)
         return self._embedder[1]
 
     def embed(self, raw: Any, *, warn_unknown: bool = True) -> np.ndarray:
@@ -705,7 +707,7 @@ class Collection:
         raw : list of pictures or texts
             What :attr:`kind` says.
         warn_unknown : bool, default=True
-            Warn of texts without any known word, whose vectors are zeros.
+            Warn of texts without any known word, whose vectors are zeros, and of texts that are cut.
         """
         embedder = self.embedder
         if embedder is None:
@@ -713,10 +715,10 @@ class Collection:
                 "This collection has no embedder: it takes vectors, not pictures or texts. Make a collection with an "
                 "embedder: Collection.create(..., embedder=...)."
             )
-        vectors = embedder.transform(raw)
-        note = unknown_texts_note(raw, vectors) if warn_unknown and embedder.kind == "texts" else None
-        if note is not None:
-            warn_caller(note)
+        vectors = embedder.embed(raw)
+        if warn_unknown and self.kind == "texts":
+            for note in text_notes(embedder, raw, vectors):
+                warn_caller(note)
         return vectors
 
     def idempotent(self, key: str, text: str) -> AbstractContextManager[None]:
@@ -763,6 +765,15 @@ class Collection:
         """Examine every page and every item; return the number of items or say what is damaged."""
         return self._session.verify()
 
+    @staticmethod
+    def rebuild(folder: str | os.PathLike[str]) -> int:
+        """Make anew what is derived from items, for a collection that is refused because it is damaged there.
+
+        These are the chunks of codes, classes and fields that searches read, and the log of changes. Items, vectors and
+        texts stay as they are; if one of them is damaged, nothing changes. Return the number of items.
+        """
+        return rebuild(Path(folder))
+
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write all items to a file ending in .parquet or .jsonl; return how many there are.
 
@@ -782,7 +793,7 @@ def atomic_collection(
     *,
     vectors: VectorDtype | None = None,
     fields: Mapping[str, type | str] | None = None,
-    embedder: Embedder | None = None,
+    embedder: str | Given = None,
     kind: ItemKind | None = None,
     title: str | None = None,
 ) -> Iterator[Collection]:

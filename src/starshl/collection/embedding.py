@@ -6,13 +6,14 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from .._common.platform import sync_folder
 from .._common.validation import check_choice, check_storable
-from ..data.features.embedder import RAW_KINDS, Embedder, RawKind
+from ..data.features.embedder import RAW_KINDS, Embedder, Given, RawKind
+from ..data.features.registry import make_embedder
 from ..exceptions import CollectionFormatError
 from ..hashers.base import BaseHasher
 from .folder import content_name
@@ -44,21 +45,16 @@ def item_meta(
 
 
 def _checked_kind(embedder: Embedder | None, kind: str | None) -> str:
-    if embedder is not None and not isinstance(embedder, Embedder):
-        raise ValueError(
-            f"embedder is of type {type(embedder).__name__}; it must be an Embedder. Wrap a transformer in one: "
-            "Embedder('pictures', [transformer])."
-        )
     if kind is None:
-        return "vectors" if embedder is None else embedder.kind
+        return "vectors" if embedder is None else embedder.takes[0]
     check_choice(kind, "kind", KINDS)
-    if embedder is not None and kind != embedder.kind:
-        raise ValueError(f"kind is {kind!r}, and the embedder takes {embedder.kind}. Leave kind out.")
+    if embedder is not None and kind not in embedder.takes:
+        raise ValueError(f"kind is {kind!r}, and the embedder takes {' and '.join(embedder.takes)}. Leave kind out.")
     return kind
 
 
 def _check_fits(embedder: Embedder, hasher: BaseHasher) -> None:
-    made, taken = embedder.n_features_out_, hasher.row_width
+    made, taken = embedder.dimension, hasher.row_width
     if made is not None and taken is not None and made != taken:
         raise ValueError(
             f"The embedder makes vectors of {made} numbers; the hasher was fitted on rows of {taken}. Fit the hasher "
@@ -81,10 +77,10 @@ def embedder_file(store: Store) -> str | None:
     return store.text_meta("embedder") or None
 
 
-def load_embedder(folder: Path, name: str, steps: Sequence[Any] | None) -> Embedder:
-    """Load the embedder of that name, if it is still what was saved."""
+def load_embedder(folder: Path, name: str, given: Given) -> Embedder:
+    """Load the embedder of that name, if it is still what was saved; ``given`` is what its file cannot hold."""
     check_embedder_file(folder, name)
-    return Embedder.load(folder / name, steps)
+    return Embedder.load(folder / name, make_embedder(given) if isinstance(given, str) else given)
 
 
 def check_embedder_file(folder: Path, name: str) -> None:
@@ -108,9 +104,18 @@ def check_embedder_stays(store: Store, present: BaseHasher, new: BaseHasher) -> 
         )
 
 
-def unknown_texts_note(
-    texts: Sequence[str], vectors: np.ndarray, outcome: str = "what is found there means nothing"
-) -> str | None:
+def text_notes(
+    embedder: Embedder,
+    texts: Sequence[str],
+    vectors: np.ndarray,
+    outcome: str = "what is found there means nothing",
+) -> list[str]:
+    """Say which texts have no word that the embedder knows, what becomes of them, and how many texts are cut."""
+    notes = unknown_texts_note(texts, vectors, outcome), embedder.cut_note(texts)
+    return [note for note in notes if note is not None]
+
+
+def unknown_texts_note(texts: Sequence[str], vectors: np.ndarray, outcome: str) -> str | None:
     """Say which texts have no word that the embedder knows, and what becomes of each; None if all have one."""
     unknown = unknown_texts(vectors)
     if not unknown:

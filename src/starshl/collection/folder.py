@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -48,14 +49,28 @@ def check_own_files(folder: Path) -> None:
         )
     with os.scandir(folder) as entries:
         for entry in entries:
-            if is_own_file(entry.name) and not entry.is_file(follow_symlinks=False) and os.path.lexists(entry.path):
-                kind = "a link" if entry.is_symlink() else "a folder" if entry.is_dir() else "no regular file"
+            # In lowercase: some file systems take both for one name.
+            kind = _foreign_kind(entry) if is_own_file(entry.name.lower()) else ""
+            if kind and os.path.lexists(entry.path):
                 raise CollectionFormatError.foreign(
                     entry.path,
                     kind,
                     "a collection has a file of its own there",
                     "Copy the folder again, with files in place of links.",
                 )
+
+
+def _foreign_kind(entry: os.DirEntry[str]) -> str:
+    """Return what an entry is that a collection does not make, "" for a file that has no other name."""
+    if entry.is_symlink():
+        return "a link"
+    if entry.is_dir():
+        return "a folder"
+    if not entry.is_file():
+        return "no regular file"
+    with suppress(FileNotFoundError):
+        return "a file with another name elsewhere (a hard link)" * (entry.stat().st_nlink > 1)
+    return ""
 
 
 def lock_for_writing(path: Path) -> int:

@@ -10,7 +10,7 @@ import os
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -361,6 +361,20 @@ class Session:
             raise CollectionError(
                 f"The collection {str(self._folder)!r} was closed. Make a new Collection object to open it again."
             )
+
+
+def rebuild(folder: Path) -> int:
+    """Make anew what is derived from the items of a collection that nobody writes to; return how many there are."""
+    if not (folder / DATABASE).is_file():
+        raise MissingCollectionError(folder)
+    check_own_files(folder)
+    lock = lock_for_writing(folder / _LOCK)
+    try:
+        with closing(Store(folder / DATABASE, writable=True)) as store, store.writing() as generation:
+            store.rebuild(generation)
+            return store.meta("n_items")
+    finally:
+        os.close(lock)
 
 
 _SESSIONS: weakref.WeakSet[Session] = weakref.WeakSet()

@@ -177,6 +177,12 @@ class Store:
         self.chunks.clear(_column_names(fields))
         self._arriving = [ChunkItems.of(rows, fields) for rows in _portions(self.all_rows())]
 
+    def rebuild(self, generation: int) -> None:
+        """Make everything anew that is derived from the rows; only inside :meth:`writing`."""
+        self._log.restart(generation - 1)
+        self.connection.execute("REINDEX")
+        self.rewrite_chunks()
+
     def declare(self, fields: Fields, generation: int) -> None:
         """Add declared fields, whose values the items must fit; only inside :meth:`writing`."""
         values = values_of(self.all_rows(), fields)
@@ -297,12 +303,12 @@ class Store:
             end = start + size
             same = np.array_equal(ids[start:end], expected.ids) and np.array_equal(packed[start:end], expected.packed)
             if (size and not same) or found != expected.columns:
-                raise CollectionFormatError.damaged(
+                raise CollectionFormatError.derived(
                     f"it says something else about its items in the chunk {number} than in their rows", self.path
                 )
             start = end
         if next(rows, None) is not None:
-            raise CollectionFormatError.damaged("it has rows of items that are in no chunk", self.path)
+            raise CollectionFormatError.derived("it has rows of items that are in no chunk", self.path)
 
     def _write_chunks(self, generation: int) -> None:
         """Bring the chunks in step with the rows that this transaction has changed."""
@@ -357,7 +363,7 @@ class Store:
 
 def _sum_of(meta: dict[str, Any]) -> int:
     """Return the checksum of all meta entries but itself."""
-    pairs = sorted((name, repr(value)) for name, value in meta.items() if name != _META_SUM)
+    pairs = sorted((str(name), repr(value)) for name, value in meta.items() if name != _META_SUM)
     return zlib.crc32(json.dumps(pairs).encode())
 
 
@@ -416,6 +422,12 @@ class ChangeLog:
         for name, value in log.meta.items():
             self._connection.set_meta(name, value)
 
+    def restart(self, generation: int) -> None:
+        """Begin the log anew, so that readers of earlier states load all codes again."""
+        self._connection.execute("DELETE FROM changes")
+        for name, value in _Entries(generation, generation, []).meta.items():
+            self._connection.set_meta(name, value)
+
     def read(self) -> _Entries:
         """Return the log, or refuse a damaged one."""
         start, end, total = (self._connection.meta(name) for name in _LOG_META)
@@ -426,7 +438,7 @@ class ChangeLog:
         except (TypeError, struct.error):
             intact = False
         if not intact:
-            raise CollectionFormatError.damaged("its log of changes does not match its checksum", self._connection.path)
+            raise CollectionFormatError.derived("its log of changes does not match its checksum", self._connection.path)
         return log
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
-from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_random_state
 
 from .._common.labels import Labels, LabelsLike, check_labels
@@ -20,9 +21,9 @@ from .._common.words import counted
 from ..codes.binary import BinaryCodes, n_bytes
 from ..hashers.base import BaseHasher
 from ..hashers.baselines.rabitq import RaBitQ, Sketch
-from ..hashers.catalog import pack_inner
 from ..index.choice import make_index
 from ..index.residual import ResidualIndex
+from .float_search import ByClass, ByVectors
 from .metrics import precision_at
 
 _Result = TypeVar("_Result")
@@ -31,17 +32,25 @@ N_NEAREST, N_SHORTLIST = 10, 100
 _MOST_QUERIES = 1000  # a share then has a standard error of at most .016
 # A block of distances stays below 100 MB for 100,000 items.
 _QUERIES_PER_BLOCK = 100
+#: Queries of a batch that is timed, and how often a time is taken; the median counts.
+BATCH = 100
+_N_TIMED, _N_BATCHES = 15, 3
+FLOAT_SEARCH = "float search"
+CLASS_FIRST = "linear classifier, then float search within the class"
 FROM_VECTORS = "coded from vectors alone"
 FLOAT_QUERIES = "(float queries)"
 COLUMNS = (
     "method",
     "precision at 10",
+    "recall of 10 in 10",
     "recall of 10 in 100",
     "bytes per item",
-    "different codes",
     "model, kB",
+    "items and model, kB",
+    "different codes",
     "fit, s",
-    "search, ms per query",
+    "one query, ms",
+    "of 100 queries each, ms",
 )
 
 
@@ -66,6 +75,11 @@ class HeldOut:
     @property
     def item_labels(self) -> Labels | None:
         return None if self.labels is None else self.labels.take(self.base)
+
+    @property
+    def vector_bytes(self) -> int:
+        """Bytes of a vector in the type in which it was given."""
+        return self.X.dtype.itemsize * self.X.shape[1]
 
     @property
     def has_recall(self) -> bool:
@@ -138,25 +152,39 @@ class MethodResult:
 
     ``precision_at_10`` is None without labels, ``recall_10_at_100`` if at most 100 rows are searched, and
     ``n_different_codes`` for a search by float numbers. ``model_bytes`` is what a query needs in addition to the items,
-    once for all of them; it and ``fit_seconds`` are None for float search.
+    once for all of them: the file of a hasher, the arrays of another method. It and ``fit_seconds`` are None for float
+    search. ``total_bytes`` are those of all searched items and of the model. Times hold everything from a float query
+    to its ten hits: ``one_query_milliseconds`` for a query that comes alone, ``batch_milliseconds`` for each of a
+    hundred that come together.
     """
 
     name: str
     precision_at_10: float | None
+    recall_10_at_10: float
     recall_10_at_100: float | None
     bytes_per_item: float
-    n_different_codes: int | None
     model_bytes: int | None
+    total_bytes: float
+    n_different_codes: int | None
     fit_seconds: float | None
-    search_milliseconds: float
+    one_query_milliseconds: float
+    batch_milliseconds: float
 
     def cells(self) -> tuple[str, ...]:
         """Return the figures as text, one for each of ``COLUMNS``."""
-        shares = (_shown(share, ".3f") for share in (self.precision_at_10, self.recall_10_at_100))
-        sizes = (f"{self.bytes_per_item:,g}", _shown(self.n_different_codes, ",d"))
+        shares = (self.precision_at_10, self.recall_10_at_10, self.recall_10_at_100)
         kilobytes = None if self.model_bytes is None else self.model_bytes / 1000
-        times = (_shown(self.fit_seconds, ".2f"), f"{self.search_milliseconds:.4f}")
-        return (self.name, *shares, *sizes, _shown(kilobytes, ",.0f"), *times)
+        return (
+            self.name,
+            *(_shown(share, ".3f") for share in shares),
+            f"{self.bytes_per_item:,g}",
+            _shown(kilobytes, ",.1f"),
+            f"{self.total_bytes / 1000:,.1f}",
+            _shown(self.n_different_codes, ",d"),
+            _shown(self.fit_seconds, ".2f"),
+            f"{self.one_query_milliseconds:.3f}",
+            f"{self.batch_milliseconds:.3f}",
+        )
 
     def line(self) -> str:
         """Return the figures as a line of a Markdown table."""
@@ -175,31 +203,12 @@ class Search(Protocol):
         ...
 
 
-class ByVectors:
-    """Exact search by Euclidean distance, the reference of all others."""
-
-    def __init__(self, X: np.ndarray) -> None:
-        self._X = X
-        self._all = NearestNeighbors(algorithm="brute").fit(X)
-
-    def nearest(self, X: np.ndarray, k: int, among: np.ndarray | None = None) -> np.ndarray:
-        if among is None:
-            return self._all.kneighbors(X, n_neighbors=k, return_distance=False)
-        some = NearestNeighbors(algorithm="brute").fit(self._X[among])
-        return among[some.kneighbors(X, n_neighbors=k, return_distance=False)]
-
-
 class ByCodes:
     """Search of codes by the index of their hasher; equal distances are ordered by the scores of the query."""
 
     def __init__(self, hasher: BaseHasher, codes: BinaryCodes) -> None:
         self.hasher, self.codes = hasher, codes
         self.index = make_index(codes, hasher=hasher)
-
-    @property
-    def model_bytes(self) -> int:
-        """Bytes of the arrays in the model file, which encodes queries."""
-        return sum(array.nbytes for array in pack_inner(self.hasher, "")[1].values())
 
     @property
     def takes_vectors(self) -> bool:
@@ -275,13 +284,16 @@ class Bench:
 
     split: HeldOut
     exact: Measured = field(init=False)
+    all_items_milliseconds: float = field(init=False)
     _nearest_vectors: np.ndarray = field(init=False)
+    _class_first: Measured | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         search = ByVectors(self.split.items)
         self._nearest_vectors = search.nearest(self.split.queries, N_NEAREST)
-        size = self.split.X.dtype.itemsize * self.split.X.shape[1]
-        self.exact = self._measured(search, _Origin("float search", size))
+        self.exact = self._measured(search, _Origin(FLOAT_SEARCH, self.split.vector_bytes))
+        of_all = ByVectors(self.split.X)
+        self.all_items_milliseconds = _times(lambda X: of_all.nearest(X, N_NEAREST), self.split.queries)[0]
 
     def of_hasher(self, hasher: BaseHasher, fit_seconds: float) -> list[Measured]:
         """Measure the codes of a fitted hasher, and those of items without labels if these are different."""
@@ -293,6 +305,18 @@ class Bench:
         if labels is not None and codes != unlabeled:
             measured.append(self._of_codes(ByCodes(hasher, unlabeled), f"{name}, {FROM_VECTORS}", fit_seconds))
         return measured
+
+    def of_class_first(self) -> Measured:
+        """Measure float search within the class that logistic regression gives a query, then among the other items.
+
+        It learns from the labels that hashers learn from. An item without a label is of the class that it predicts.
+        """
+        if self._class_first is None:
+            items, index = self.split.items, self.split.label_index[self.split.base]
+            search, seconds = _timed(lambda: ByClass(items, index))
+            origin = _Origin(CLASS_FIRST, self.split.vector_bytes + search.class_bytes, search.model_bytes, seconds)
+            self._class_first = self._measured(search, origin)
+        return self._class_first
 
     def of_estimates(self, n_bits: int) -> Measured:
         """Measure RaBitQ in as many bytes as codes of this length take, or with as many bits if those are too few.
@@ -316,8 +340,7 @@ class Bench:
 
     def _of_codes(self, search: ByCodes, name: str, fit_seconds: float) -> Measured:
         codes, hasher = search.codes, search.hasher
-        queries = search.queries(self.split.queries)
-        milliseconds = _milliseconds(lambda: search.index.search(queries, N_NEAREST), len(queries))
+        times = _times(lambda X: search.index.search(search.queries(X), N_NEAREST), self.split.queries)
         precision = None
         if self.split.labeled is not None:
             asked, known = self.split.labeled
@@ -327,8 +350,8 @@ class Bench:
             else:
                 precision = self.split.precision(search.index.search(some, N_NEAREST, among=np.flatnonzero(known)).ids)
         n_different = len(np.unique(codes.packed, axis=0))
-        origin = _Origin(name, codes.packed.shape[1], search.model_bytes, fit_seconds, n_different)
-        return self._put_together(search, origin, precision, milliseconds)
+        origin = _Origin(name, codes.packed.shape[1], file_bytes(hasher), fit_seconds, n_different)
+        return self._put_together(search, origin, precision, times)
 
     def _precision_of_codes(self, queries: BinaryCodes, items: BinaryCodes) -> float:
         """Return the precision averaged over all orders of equal distances, of the queries and items with labels."""
@@ -339,26 +362,31 @@ class Bench:
 
     def _measured(self, search: Search, origin: _Origin) -> Measured:
         queries = self.split.queries
-        milliseconds = _milliseconds(lambda: search.nearest(queries, N_NEAREST), len(queries))
+        times = _times(lambda X: search.nearest(X, N_NEAREST), queries)
         precision = None
         if self.split.labeled is not None:
             asked, known = self.split.labeled
             # A neighbor without a label is neither right nor wrong.
             precision = self.split.precision(search.nearest(queries[asked], N_NEAREST, np.flatnonzero(known)))
-        return self._put_together(search, origin, precision, milliseconds)
+        return self._put_together(search, origin, precision, times)
 
-    def _put_together(self, search: Search, origin: _Origin, precision: float | None, milliseconds: float) -> Measured:
-        """Add the recall of the nearest vectors in a longer list."""
+    def _put_together(
+        self, search: Search, origin: _Origin, precision: float | None, times: tuple[float, float]
+    ) -> Measured:
+        """Add the recall of the nearest vectors in a list of ten and in a longer one."""
         found = search.nearest(self.split.queries, N_SHORTLIST if self.split.has_recall else N_NEAREST)
         result = MethodResult(
             name=origin.name,
             precision_at_10=precision,
+            recall_10_at_10=recall(self._nearest_vectors, found[:, :N_NEAREST]),
             recall_10_at_100=recall(self._nearest_vectors, found) if self.split.has_recall else None,
             bytes_per_item=origin.bytes_per_item,
-            n_different_codes=origin.n_different_codes,
             model_bytes=origin.model_bytes,
+            total_bytes=len(self.split.base) * origin.bytes_per_item + (origin.model_bytes or 0),
+            n_different_codes=origin.n_different_codes,
             fit_seconds=origin.fit_seconds,
-            search_milliseconds=milliseconds,
+            one_query_milliseconds=times[0],
+            batch_milliseconds=times[1],
         )
         return Measured(result, found[:, :N_NEAREST])
 
@@ -374,8 +402,19 @@ def _timed(work: Callable[[], _Result]) -> tuple[_Result, float]:
     return work(), time.perf_counter() - started
 
 
-def _milliseconds(search: Callable[[], object], n_queries: int) -> float:
-    search()  # compiles the loops
-    started = time.perf_counter()
-    search()
-    return 1e3 * (time.perf_counter() - started) / n_queries
+def file_bytes(hasher: BaseHasher) -> int:
+    """Return the size of the file that a fitted hasher is saved to."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "hasher.star"
+        hasher.save(path)
+        return path.stat().st_size
+
+
+def _times(search: Callable[[np.ndarray], object], queries: np.ndarray) -> tuple[float, float]:
+    """Return the milliseconds of a query that comes alone, and of each of a hundred that come together."""
+    batch = np.resize(queries, (BATCH, queries.shape[1]))
+    for rows in (batch[:1], batch):
+        search(rows)  # compiles the loops
+    alone = [_timed(lambda row=row: search(batch[row : row + 1]))[1] for row in range(_N_TIMED)]  # type: ignore[misc]
+    together = [_timed(lambda: search(batch))[1] for _ in range(_N_BATCHES)]
+    return 1e3 * float(np.median(alone)), 1e3 * float(np.median(together)) / BATCH

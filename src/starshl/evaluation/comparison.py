@@ -18,13 +18,32 @@ from ..exceptions import MissingExtraError
 from ..hashers.base import BaseHasher
 from ..hashers.catalog import get_class
 from ..hashers.fitting import fit_lengths
-from .benchmark import COLUMNS, FLOAT_QUERIES, FROM_VECTORS, Bench, HeldOut, Measured, MethodResult, hold_out
+from .benchmark import (
+    CLASS_FIRST,
+    COLUMNS,
+    FLOAT_QUERIES,
+    FROM_VECTORS,
+    Bench,
+    HeldOut,
+    Measured,
+    MethodResult,
+    hold_out,
+)
 from .hasher_choice import Choice, choose_hasher
-from .verdict import ENOUGH_ITEMS, GOOD_RECALL, about_rivals, keeps_neighbors, verdict
+from .verdict import (
+    ENOUGH_ITEMS,
+    GOOD_RECALL,
+    about_class_first,
+    about_float_search,
+    about_rivals,
+    keeps_neighbors,
+    verdict,
+)
 
 _OF_FLOAT_QUERIES = ("RaBitQ", "PQ")
-#: Hashers of the catalog, RaBitQ's estimates, and product quantization.
-RIVALS = ("ITQ", "SignBinarizer", "LSHash", *_OF_FLOAT_QUERIES)
+_CLASS_FIRST = "LogisticRegression"
+#: Hashers of the catalog, RaBitQ's estimates, product quantization, and a classifier before float search.
+RIVALS = ("ITQ", "SignBinarizer", "LSHash", *_OF_FLOAT_QUERIES, _CLASS_FIRST)
 _N_EXAMPLES = 8  # real queries on the page; more would be too long to read
 # Of precision at 10: of ten lists of ten, one wrong item more.
 _SMALL_LOSS = 0.01
@@ -32,11 +51,18 @@ _SMALL_LOSS = 0.01
 _NEARLY_ONE = 0.9995
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 EXPLANATION = (
-    "Different codes: how many different codes the searched rows have; rows with the same code are equally near. "
     "Precision at 10: the share of the 10 nearest that have the query's class, averaged over all orders of equal "
-    "distances. Recall of 10 in 100: the share of the 10 nearest vectors that are among the 100 nearest codes; equal "
-    "distances are ordered by the real-valued scores of the query. Shown only when more than 100 rows are searched. "
-    "Model: what turns a query into a code, kept once for all items."
+    "distances. Recall of 10 in 10 and in 100: the share of the 10 nearest vectors that are among the 10 or 100 first "
+    "found; equal distances are ordered by the real-valued scores of the query. In 100 is shown only when more than "
+    "100 rows are searched. Bytes per item: of a vector in the type in which it was given, of a code without its id. "
+    "Model: the file that turns a query into a code, kept once for all items. Items and model: all searched rows, and "
+    "the model. Different codes: how many different codes the searched rows have; rows with the same code are equally "
+    "near. Times: from a float query to its ten hits, encoding included, for a query that comes alone (median of 15), "
+    "and for each of 100 that come together (median of 3)."
+)
+_ABOUT_CLASS_FIRST = (
+    "Linear classifier: logistic regression, fitted on the same rows, names the class of a query, and vectors are "
+    "searched within it, then among the others. It needs no codes, and all vectors."
 )
 _ABOUT_VECTORS_ALONE = (
     "Coded from vectors alone: the same items and queries, but without the labels of the items. These items are the "
@@ -84,6 +110,14 @@ class LengthComparison:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredSizes:
+    """Bytes of a collection on disk, without these pages, and of the model among them."""
+
+    folder: int
+    model: int
+
+
+@dataclass(frozen=True, slots=True)
 class Comparison:
     """Codes against vectors on held-out queries.
 
@@ -95,10 +129,12 @@ class Comparison:
     precision_ceiling : the precision at 10 of a perfect ranking; below 1 if a class has fewer than 10 labeled items.
         None if precision was not measured
     exact : the figures of float search
+    all_items_milliseconds : what a query that comes alone takes by float search over all rows, queries included
     lengths : one comparison per code length
     n_bits : the length to use, which :func:`binarize` stores
     length_choice : why this length, in plain words; empty if there is only one
     questions : some of the queries, and what each method finds for them with codes of this length
+    stored : bytes of the collection that :func:`binarize` made of all rows; None if there is none
     """
 
     choice: str
@@ -108,10 +144,12 @@ class Comparison:
     n_labeled_items: int
     precision_ceiling: float | None
     exact: MethodResult
+    all_items_milliseconds: float
     lengths: list[LengthComparison]
     n_bits: int
     length_choice: str
     questions: list[ExampleQuery]
+    stored: StoredSizes | None = None
 
     @property
     def chosen(self) -> LengthComparison:
@@ -161,7 +199,8 @@ class Comparison:
             f"{'was held out as a query' if self.n_queries == 1 else 'were held out as queries'}; "
             f"the other {self.n_items:,} were used to fit, and searched."
         )
-        paragraphs = [self.verdict, self.choice, self.length_choice, self._sizes(), held_out + self._about_labels()]
+        verdict = f"{self.verdict} {about_float_search(self.n_queries + self.n_items, self.all_items_milliseconds)}"
+        paragraphs = [verdict, self.choice, self.length_choice, self._sizes(), held_out + self._about_labels()]
         return [paragraph for paragraph in paragraphs if paragraph]
 
     def page(self) -> str:
@@ -187,16 +226,24 @@ class Comparison:
             parts.append(_ABOUT_VECTORS_ALONE)
         if any(FLOAT_QUERIES in name for name in names):
             parts.append(_ABOUT_FLOAT_QUERIES)
+        if CLASS_FIRST in names:
+            parts.append(_ABOUT_CLASS_FIRST)
         return " ".join(parts)
 
     def _sizes(self) -> str:
-        n_rows, model = self.n_queries + self.n_items, self.chosen.methods[0].model_bytes or 0
-        before, after = (_amount(n_rows * size) for size in (self.bytes_before, self.bytes_after))
-        return (
-            f"A vector takes {self.bytes_before:,g} bytes, a code {self.bytes_after:,g}: {n_rows:,} items take {after} "
-            f"instead of {before}, {self.bytes_before / self.bytes_after:,.0f} times less. The model that encodes "
-            f"queries takes {_amount(model)}, however many items there are."
+        """Return what all rows take as vectors and as codes, with the model, without which codes find nothing."""
+        n_rows = self.n_queries + self.n_items
+        model = self.stored.model if self.stored else self.chosen.methods[0].model_bytes or 0
+        vectors, codes = n_rows * self.bytes_before, n_rows * self.bytes_after
+        told = (
+            f"A vector takes {self.bytes_before:,g} bytes as given, a code {self.bytes_after:,g}. {n_rows:,} vectors "
+            f"take {_amount(vectors)}; their codes {_amount(codes)}, and the model that encodes queries "
+            f"{_amount(model)}: {_amount(codes + model)} in all, {_ratio(vectors, codes + model)}, "
+            f"which is {(codes + model) / n_rows:,.1f} bytes per item."
         )
+        if self.stored is None:
+            return told
+        return f"{told} The folder takes {_amount(self.stored.folder)}, with ids and labels, and without this page."
 
     def _about_labels(self) -> str:
         """Return on how many labels precision rests, and how high it can get."""
@@ -228,6 +275,19 @@ def _amount(n_bytes: float) -> str:
     return f"{n_bytes:,.{1 if power else 0}f} {_UNITS[power]}"
 
 
+def _ratio(before: float, after: float) -> str:
+    """Write how much less or more something takes than before.
+
+    Examples
+    --------
+    >>> _ratio(64, 4), _ratio(64, 128), _ratio(64, 62)
+    ('16 times less', '2.0 times more', '1.0 times less')
+    """
+    times = before / after
+    many = times if times >= 1 else 1 / times
+    return f"{many:,.{0 if many >= 10 else 1}f} times {'less' if times >= 1 else 'more'}"
+
+
 def compare(
     X: ArrayLike,
     y: LabelsLike = None,
@@ -241,7 +301,8 @@ def compare(
     """Compare a hasher with float search and with other methods at equal length.
 
     ``rivals`` are names of the catalog. "RaBitQ" stands for its estimates of distances, and "PQ" for product
-    quantization by FAISS, at equal bytes where they can be equal. One that cannot be made of these vectors is left
+    quantization by FAISS, at equal bytes where they can be equal; "LogisticRegression" for float search within the
+    class that it gives a query, where there are labels. One that cannot be made of these vectors is left
     out, and the page says why. The other arguments are those of :func:`binarize`.
     """
     split = hold_out(X, y, n_queries, random_state)
@@ -266,6 +327,7 @@ def compare_choice(split: HeldOut, choice: Choice, rivals: Sequence[str] = RIVAL
         n_labeled_items=int((split.label_index[split.base] >= 0).sum()),
         precision_ceiling=split.precision_ceiling(),
         exact=bench.exact.result,
+        all_items_milliseconds=bench.all_items_milliseconds,
         lengths=lengths,
         n_bits=n_bits,
         length_choice=length_choice,
@@ -309,6 +371,8 @@ def _at_length(
     for name in rivals:
         if name == type(fitted).__name__ and name not in _OF_FLOAT_QUERIES:
             continue
+        if name == _CLASS_FIRST and not bench.split.has_labels:
+            continue
         try:
             measured.append(_rival(name, n_bits, bench)())
         except (ValueError, MissingExtraError) as error:
@@ -316,8 +380,10 @@ def _at_length(
             left_out[name] = " ".join(str(error).split())
     unlabeled = own[1].result if len(own) > 1 else None
     told = verdict(bench.exact.result, own[0].result, unlabeled, len(bench.split.base), n_labeled_queries)
-    others = about_rivals(own[0].result, [one.result for one in measured[len(own) :]])
-    told = f"{told} {others}".rstrip()
+    others = [one.result for one in measured[len(own) :]]
+    class_first = next((one for one in others if one.name == CLASS_FIRST), None)
+    more = (about_class_first(class_first), about_rivals(own[0].result, others))
+    told = " ".join([told, *filter(None, more)])
     comparison = LengthComparison(n_bits, [one.result for one in measured], told, left_out)
     shown = [one for one in measured if not one.result.name.endswith(FROM_VECTORS)]
     return _AtLength(comparison, {one.result.name: one.found for one in shown})
@@ -328,6 +394,8 @@ def _rival(name: str, n_bits: int, bench: Bench) -> Callable[[], Measured]:
         return lambda: bench.of_estimates(n_bits)
     if name == "PQ":
         return lambda: bench.of_products(n_bits)
+    if name == _CLASS_FIRST:
+        return bench.of_class_first
     return lambda: _measured_hasher(name, n_bits, bench)
 
 
@@ -355,7 +423,7 @@ def choose_length(lengths: Sequence[LengthComparison], n_items: int) -> tuple[in
         own = length.methods[0]
         precise = own.precision_at_10 is None or own.precision_at_10 >= best - _SMALL_LOSS
         if precise and keeps_neighbors(own, n_items):
-            reason = f"recall of at least {GOOD_RECALL:g}"
+            reason = f"a recall of 10 in 100 of at least {GOOD_RECALL:g}"
             if own.precision_at_10 is not None:
                 reason = f"precision within {_SMALL_LOSS:g} of the best and {reason}"
             return length.n_bits, f"{tried}{length.n_bits} were chosen: the shortest codes with {reason}."

@@ -107,7 +107,11 @@ def _table(comparison: Comparison, length: LengthComparison) -> Table:
 
 
 def _charts(comparison: Comparison) -> list[Chart]:
-    measured = {"precision at 10": "precision_at_10", "recall of 10 in 100": "recall_10_at_100"}
+    measured = {
+        "precision at 10": "precision_at_10",
+        "recall of 10 in 10": "recall_10_at_10",
+        "recall of 10 in 100": "recall_10_at_100",
+    }
     ticks = tuple(float(length.n_bits) for length in comparison.lengths)
     own = comparison.chosen.methods[0].name
     charts = []

@@ -17,7 +17,8 @@ from ..hashers.hybrid import HybridHasher
 from ..learning.graphs.diffusion import diffusion_columns
 from ..learning.graphs.neighbor_graph import NeighborGraph
 from ..learning.linalg import principal_directions
-from .benchmark import N_NEAREST, N_SHORTLIST, ByCodes, ByVectors, HeldOut, hold_out, recall
+from .benchmark import N_NEAREST, N_SHORTLIST, ByCodes, HeldOut, hold_out, recall
+from .float_search import ByVectors
 from .verdict import percent
 
 _N_BITS = 32  # docs/choose.md compares lengths
@@ -73,7 +74,7 @@ def choose_hasher(split: HeldOut, hasher: BaseHasher | None, n_bits: int | Seque
         return _choose_without_labels(split, lengths)
     reason = (
         "HybridHasher was chosen, because rows have labels: its codes hold the class and the neighbors of a row, so a "
-        "search finds the nearest items of the right class."
+        "search finds near items of the likely class."
     )
     return Choice(_hybrid(lengths[0]), lengths, reason)
 

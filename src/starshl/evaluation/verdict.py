@@ -20,6 +20,8 @@ _ENOUGH_QUERIES = 50
 _WORTH_TELLING = 0.005
 # If a rival finds this many more of the nearest vectors, people who want these should use it.
 _MUCH_MORE = 0.05
+# Milliseconds of a query that comes alone. People notice a hundred, and most of these go elsewhere.
+_FAST_ENOUGH = 10
 
 
 def verdict(
@@ -48,10 +50,26 @@ def about_rivals(own: MethodResult, rivals: Sequence[MethodResult]) -> str:
     best = max(small, key=lambda rival: rival.recall_10_at_100 or 0.0, default=None)
     if best is None or (best.recall_10_at_100 or 0.0) < (own.recall_10_at_100 or 0.0) + _MUCH_MORE:
         return ""
-    told = f"If the nearest vectors are all you want, {best.name} finds {percent(best.recall_10_at_100 or 0.0)} of them"
+    shares = f"{percent(best.recall_10_at_10)} of them in its first ten, {percent(best.recall_10_at_100 or 0.0)} in "
+    told = f"If the nearest vectors are all you want, {best.name} finds {shares}its first 100"
     if best.precision_at_10 is not None:
         told += f", with {best.precision_at_10:.1%} of the first ten in the class of the query"
-    return f"{told}, in as many bytes per item."
+    return f"{told}, in no more bytes per item."
+
+
+def about_class_first(class_first: MethodResult | None) -> str:
+    """Return a sentence about a classifier before float search, which needs no codes; empty if none was measured."""
+    if class_first is None or class_first.precision_at_10 is None:
+        return ""
+    return f"A linear classifier, then float search within its class, reaches {class_first.precision_at_10:.1%}."
+
+
+def about_float_search(n_items: int, milliseconds: float) -> str:
+    """Return a sentence that says whether float search over all items is fast enough to need no codes."""
+    if milliseconds >= _FAST_ENOUGH:
+        return f"Float search over all {n_items:,} items takes {milliseconds:,.0f} ms per query here."
+    enough = f"Float search is enough for {n_items:,} items"
+    return f"{enough}: over all of them it takes {milliseconds:.2g} ms per query here."
 
 
 def keeps_neighbors(own: MethodResult, n_items: int) -> bool:
@@ -69,22 +87,27 @@ def _is_crowded(own: MethodResult, n_items: int) -> bool:
 
 def _judgment(exact: MethodResult, own: MethodResult, unlabeled: MethodResult | None, n_items: int) -> str:
     shares = [share for share in (_class_share(exact, own), _neighbor_share(own)) if share]
-    if not shares:
+    if own.recall_10_at_100 is None and own.precision_at_10 is None:
         return f"There are too few rows to judge these codes: {_different(own, n_items)}."
     finds_class = _keeps_precision(exact, own)
     if finds_class and (_is_crowded(own, n_items) or _loses_neighbors(own)):
         return _of_classes(exact, own, unlabeled, n_items)
-    finds_neighbors = keeps_neighbors(own, n_items)
-    good = ["items of the same class"] * finds_class + ["the nearest vectors"] * finds_neighbors
-    if good:
-        opening = f"These codes are good for finding {' and '.join(good)}: {', and '.join(shares)}."
+    found = ["items of the same class"] * finds_class + [_kind_of_neighbors(own)] * keeps_neighbors(own, n_items)
+    if found:
+        opening = f"These codes are good for finding {' and '.join(found)}: {', and '.join(shares)}."
     elif _recalls(own, n_items):
         opening = (
-            f"These codes keep most neighbors, but {n_items:,} items are few to judge by: {', and '.join(shares)}."
+            f"These codes keep most neighbors in a list of 100, but {n_items:,} items are few to judge by: "
+            f"{', and '.join(shares)}."
         )
     else:
         opening = f"These codes lose much of the vectors: {', and '.join(shares)}. Use more bits or another method."
     return " ".join([opening, f"{_capitalized(_different(own, n_items))}.", *_advice(own, unlabeled)])
+
+
+def _kind_of_neighbors(own: MethodResult) -> str:
+    """Return what the codes find: the nearest vectors, or only lists that hold them."""
+    return "the nearest vectors" if own.recall_10_at_10 >= GOOD_RECALL else "100 candidates that vectors put in order"
 
 
 def _keeps_precision(exact: MethodResult, own: MethodResult) -> bool:
@@ -100,7 +123,7 @@ def _loses_neighbors(own: MethodResult) -> bool:
 def _of_classes(exact: MethodResult, own: MethodResult, unlabeled: MethodResult | None, n_items: int) -> str:
     """Return the verdict on codes that know the class better than the neighbors."""
     if _is_crowded(own, n_items):
-        lost = f", and only {_neighbor_share(own)}" if _loses_neighbors(own) else ", and equal codes are equally near"
+        lost = f", and {_neighbor_share(own)}" if _loses_neighbors(own) else ", and equal codes are equally near"
         loss = f"They do not tell which items of a class are closest: {_different(own, n_items)}{lost}."
     else:
         loss = f"They keep only part of the neighbors: {_neighbor_share(own)}, and {_different(own, n_items)}."
@@ -120,7 +143,10 @@ def _class_share(exact: MethodResult, own: MethodResult) -> str:
 def _neighbor_share(own: MethodResult) -> str:
     if own.recall_10_at_100 is None:
         return ""
-    return f"{percent(own.recall_10_at_100)} of the ten nearest vectors are among the 100 nearest codes"
+    return (
+        f"of the ten nearest vectors, {percent(own.recall_10_at_10)} are among the ten nearest codes and "
+        f"{percent(own.recall_10_at_100)} among the 100 nearest"
+    )
 
 
 def _different(own: MethodResult, n_items: int) -> str:

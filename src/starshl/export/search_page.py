@@ -98,7 +98,7 @@ def _model(collection: Collection, picture: Sequence[int] | None) -> tuple[bytes
     outputs = ["codes", *(["label"] if can_be_written(hasher.class_part, CLASSES) else [])]
     outputs += ["probabilities"] if can_be_written(hasher.class_part, PROBABILITIES) else []
     first: Any = next(iter([*steps, *hasher.fitted_steps]), None)
-    n_features = first.n_features_in_ if steps else hasher.row_width or 0
+    n_features = getattr(first, "n_features_in_", 0) if steps else hasher.row_width or 0
     try:
         model = model_of(hasher, steps, n_features, outputs, "float32")
     except NotExpressibleError as error:

@@ -2,42 +2,28 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from importlib.resources import as_file, files
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._common.files import write_atomically
-from .._common.strict_json import parse_json
 from .._common.validation import check_integer
-from ..evaluation.reports.document import Chart, Runs, Section, Table, Text, line_over, table_of_means
+from ..evaluation.reports.document import Chart, Runs, line_over
 
 # Gets rows, labels (-1 where unknown) and a seed; returns the class of every row.
 Learner: TypeAlias = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
-#: The line of interest in the curves of every report.
-EMPHASIZED = "StarRidge"
-_READING = (
-    "Only a few rows of every class have a label, drawn at random. Each method sees all rows and those labels, and is "
-    "scored on the rows whose labels it did not see. Further left means less labeling work."
-)
 
 
 @dataclass(frozen=True, slots=True)
 class LabelEfficiency:
     """Accuracies of some learners on the unlabeled rows of one data set.
 
-    ``accuracies[learner][k]`` lists one accuracy per draw of ``labels_per_class[k]`` labels. ``origin`` says where the
-    figures come from.
+    ``accuracies[learner][k]`` lists one accuracy per draw of ``labels_per_class[k]`` labels.
     """
 
     title: str
-    origin: str
     n_rows: int
     labels_per_class: tuple[int, ...]
     accuracies: Mapping[str, tuple[tuple[float, ...], ...]]
@@ -49,7 +35,6 @@ def measure_label_efficiency(
     learners: Mapping[str, Learner],
     *,
     title: str,
-    origin: str = "",
     labels_per_class: Sequence[int] = (1, 5, 20),
     n_draws: int = 3,
     seed: int = 0,
@@ -78,7 +63,7 @@ def measure_label_efficiency(
                 found = learner(X, known, draw)
                 accuracies[name][place].append(float(np.mean(found[hidden] == y[hidden])))
     kept = {name: tuple(map(tuple, lists)) for name, lists in accuracies.items()}
-    return LabelEfficiency(title, origin, len(X), tuple(labels_per_class), kept)
+    return LabelEfficiency(title, len(X), tuple(labels_per_class), kept)
 
 
 def draw_labels(y: np.ndarray, n_per_class: int, rng: np.random.Generator) -> np.ndarray:
@@ -100,15 +85,6 @@ def draw_labels(y: np.ndarray, n_per_class: int, rng: np.random.Generator) -> np
     return known
 
 
-def label_efficiency_section(curves: Sequence[LabelEfficiency], emphasized: str = "") -> Section:
-    """Return charts and tables of accuracy over labels per class; one line may be emphasized."""
-    origins = dict.fromkeys(curve.origin for curve in curves if curve.origin)
-    section = Section("How many labels are needed", "label-efficiency", [Text((_READING, *origins))])
-    section.blocks += [label_efficiency_chart(curve, emphasized) for curve in curves]
-    section.blocks += [_table(curve) for curve in curves]
-    return section
-
-
 def label_efficiency_chart(curve: LabelEfficiency, emphasized: str = "") -> Chart:
     """Return accuracy on the unlabeled rows over labels per class."""
     ticks = tuple(float(n) for n in curve.labels_per_class)
@@ -122,54 +98,6 @@ def label_efficiency_chart(curve: LabelEfficiency, emphasized: str = "") -> Char
     )
 
 
-def _table(curve: LabelEfficiency) -> Table:
-    columns = ("method", *(f"{n} per class" for n in curve.labels_per_class))
-    caption = f"{curve.title}: accuracy on the unlabeled rows, mean and deviation over draws; best in bold"
-    return table_of_means(caption, columns, _by_draw(curve))
-
-
 def _by_draw(curve: LabelEfficiency) -> dict[str, list[Runs]]:
     """Return draw -> accuracy of each learner, for each number of labels."""
     return {name: [dict(enumerate(draws)) for draws in lists] for name, lists in curve.accuracies.items()}
-
-
-def shipped_curves() -> list[LabelEfficiency]:
-    """Return the curves that come with the package; ``python benchmarks/defaults page`` writes their file."""
-    with as_file(files(__package__).joinpath("label_efficiency.json")) as path:
-        return read_curves(path)
-
-
-def write_curves(path: str | os.PathLike[str], curves: Sequence[LabelEfficiency]) -> None:
-    """Write curves to a JSON file."""
-    write_atomically(Path(path), (json.dumps([asdict(curve) for curve in curves], indent=1) + "\n").encode())
-
-
-def read_curves(path: str | os.PathLike[str]) -> list[LabelEfficiency]:
-    """Read the curves of a file that :func:`write_curves` wrote."""
-    try:
-        return [_curve(entry) for entry in parse_json(Path(path).read_bytes())]
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"{os.fspath(path)!r} does not hold label-efficiency curves ({error}). Delete it, or measure again."
-        ) from error
-
-
-def _curve(entry: dict[str, object]) -> LabelEfficiency:
-    labels = tuple(int(n) for n in _list(entry["labels_per_class"]))
-    learners = entry["accuracies"]
-    if not isinstance(learners, dict):
-        raise TypeError("accuracies must be an object")
-    accuracies = {
-        str(name): tuple(tuple(float(value) for value in _list(draws)) for draws in _list(lists))
-        for name, lists in learners.items()
-    }
-    if any(len(lists) != len(labels) for lists in accuracies.values()):
-        raise ValueError("every learner needs one list per number of labels")
-    n_rows = check_integer(entry["n_rows"], "n_rows", low=1)
-    return LabelEfficiency(str(entry["title"]), str(entry["origin"]), n_rows, labels, accuracies)
-
-
-def _list(value: object) -> list[float]:
-    if not isinstance(value, list):
-        raise TypeError(f"{value!r} is not a list")
-    return value

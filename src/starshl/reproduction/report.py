@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -19,7 +19,6 @@ from ..evaluation.reports.statistics import summarize
 from .claims import check_claims, claims_section
 from .compared_methods import title_of
 from .coverage import settings_section, what_was_run
-from .label_efficiency import EMPHASIZED, LabelEfficiency, label_efficiency_section, shipped_curves
 from .pictures import pictures_section
 from .records import RecordFolder
 from .results import ProtocolResults, Results, read_results
@@ -82,7 +81,7 @@ def write_report(
         if results.damaged:
             raise ValueError(f"{os.fspath(records)!r} holds no readable run; damaged: {joined(results.damaged)}.")
         raise ValueError(f"{os.fspath(records)!r} holds no run records yet. Run some experiments first.")
-    document = build_document(folder, results, shipped_curves())
+    document = build_document(folder, results)
     return write_document(document, results, output)
 
 
@@ -95,13 +94,10 @@ def default_summaries(records: Path) -> Path:
     return SUMMARIES_FOLDER if in_clone else records / "summaries"
 
 
-def build_document(
-    folder: RecordFolder | None, results: Results, label_curves: Sequence[LabelEfficiency] = ()
-) -> Document:
+def build_document(folder: RecordFolder | None, results: Results) -> Document:
     """Return the whole report; the same results give the same report. Pictures need the folder of records."""
     subtitle = f"starshl {__version__}; last run finished {results.finished or 'never'}"
     sections = [what_was_run(results)]
-    sections += [label_efficiency_section(label_curves, EMPHASIZED)] if label_curves else []
     sections.append(claims_section(check_claims(results)))
     retrieval = [retrieval_section(protocol) for protocol in results.of_task("retrieval") if protocol.lengths]
     sections += [reading_notes(), *retrieval] if retrieval else []

@@ -216,7 +216,7 @@ def beyond_section(results: Results) -> Section | None:
     blocks: list[Block] = []
     if studies := _few_labels(results):
         rows = [_few_labels_row(protocol, values) for protocol, values in studies]
-        caption = f"{_N_LABELS} labels per class: accuracy on the other rows, with 95% intervals of the difference"
+        caption = f"{_N_LABELS} labels per class: accuracy on the queries, with 95% intervals of the difference"
         columns = ("data set", "StarRidge", "SVC", "StarRidge ahead by", "best of all rows")
         blocks.append(Table(caption, columns, tuple(rows)))
     by_precision, by_ranking = _no_labels(results, "P@10"), _no_labels(results, "mAP")
@@ -245,7 +245,7 @@ def describe_few_labels(results: Results) -> list[str]:
     clear = [dataset for dataset, gap in gaps.items() if gap is not None and gap.clear and gap.difference > 0]
     own = [means_of(values)["starridge"] for _, values in studies]
     return [
-        f"With {_N_LABELS} labels per class StarRidge labels {min(own):.3f} to {max(own):.3f} of the other rows right, "
+        f"With {_N_LABELS} labels per class StarRidge labels {min(own):.3f} to {max(own):.3f} of the queries right, "
         f"clearly more than an SVC on {len(clear)} of {counted(len(studies), 'data set')} ({joined(clear)})."
     ]
 

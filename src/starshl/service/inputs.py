@@ -98,7 +98,8 @@ def _embed_picture(searcher: Searcher, content: bytes) -> tuple[np.ndarray, Any]
 
 def _check_kind(searcher: Searcher, kind: str) -> None:
     with searcher.opened() as collection:
-        if collection.kind != kind:
+        embedder = collection.embedder if collection.kind != kind else None
+        if collection.kind != kind and (embedder is None or kind not in embedder.takes):
             raise ValueError(
                 f"The items of this collection are {collection.kind}, so it takes no {kind}. Send "
                 f"{'vectors' if collection.kind == 'vectors' else f'{collection.kind} or vectors'}, or make a "

@@ -154,7 +154,7 @@ def _info(path: Path) -> Snapshot:
 
 def recover_folder(folder: Path) -> None:
     """Put a collection back that a crash in the middle of a restore has left aside."""
-    if _aside(folder).exists() and not folder.exists():
+    if _is_folder(_aside(folder)) and not folder.exists():
         _aside(folder).rename(folder)
         sync_folder(folder.parent)
 
@@ -166,12 +166,12 @@ def delete_leftovers(folder: Path) -> None:
     for left in folder.parent.iterdir():
         if not left_by_crash.fullmatch(left.name):
             continue
-        if left == _aside(folder):
-            _discard(left, folder)
-        elif left.is_dir():
-            shutil.rmtree(left, ignore_errors=True)
-        else:
+        if not _is_folder(left):
             left.unlink(missing_ok=True)
+        elif left == _aside(folder):
+            _discard(left, folder)
+        else:
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def _replace(folder: Path, new: Path) -> None:
@@ -194,6 +194,11 @@ def _discard(aside: Path, folder: Path) -> None:
             path.rename(folder / path.name)
     sync_folder(folder)
     shutil.rmtree(aside, ignore_errors=True)
+
+
+def _is_folder(path: Path) -> bool:
+    """Return whether a folder is there; behind a link from elsewhere, there may be a folder of the user."""
+    return path.is_dir() and not path.is_symlink()
 
 
 def _aside(folder: Path) -> Path:

@@ -91,6 +91,7 @@ class Writer:
             method(
                 rows if collection.vector_dtype else None,
                 codes=fresh.codes,
+                model_digest=collection.model_digest,
                 ids=ids,
                 labels=_labels(items.labels),
                 metadata=items.metadata,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
@@ -61,13 +61,30 @@ class Case:
         return self.make().fit(self.X, self.y)
 
 
-def run_checks(checks: Iterable[tuple[str, Callable[[], None]]]) -> None:
-    """Run named checks; raise an AssertionError that names the first one that fails."""
+def run_checks(checks: Iterable[tuple[str, Callable[[], None]]], advice: Mapping[str, str | None]) -> None:
+    """Run named checks; raise an AssertionError that lists all that fail, each with the advice on how to pass it.
+
+    Checks that fail with the same message are listed together.
+    """
+    failed: dict[str, list[str]] = {}
+    errors, n_checks = [], 0
     for name, check in checks:
+        n_checks += 1
         try:
             check()
         except Exception as error:
-            raise AssertionError(f"Check {name!r} failed: {error}") from error
+            errors.append(error)
+            message = str(error) if isinstance(error, AssertionError) else f"{type(error).__name__}: {error}"
+            failed.setdefault(message, []).append(name)
+    if not errors:
+        return
+    lines = [f"{len(errors)} of {n_checks} checks failed."]
+    for message, names in failed.items():
+        lines.append(f"\n{', '.join(names)}\n    {message}")
+        lines += [
+            f"    To pass: {' '.join((advice.get(name) or '').split())}" for name in names[:1] if advice.get(name)
+        ]
+    raise AssertionError("\n".join(lines)) from errors[0]
 
 
 def expect(condition: bool, message: str) -> None:

@@ -28,7 +28,7 @@ _CALLS_BEFORE_INTERRUPTION = (1, 10, 40, 160, 640, 2560)  # early and late in a 
 
 
 def check_hasher(hasher: BaseHasher | Callable[[], BaseHasher]) -> None:
-    """Run every check of the contract; raise an AssertionError that names the first one that fails.
+    """Run every check of the contract; raise an AssertionError that lists all that fail, and how to pass each.
 
     The hasher is fitted several dozen times on 300 rows of 64 features, so give it settings under which that is
     quick. Checks follow what it declares: in ``facts``, what it does with labels and what limits the length of its
@@ -46,7 +46,7 @@ def check_hasher(hasher: BaseHasher | Callable[[], BaseHasher]) -> None:
     >>> from starshl.testing import check_hasher
     >>> check_hasher(LSHash(4, random_state=0))
     """
-    run_checks(hasher_checks(hasher))
+    run_checks(hasher_checks(hasher), {name: check.__doc__ for name, check in _CHECKS.items()})
 
 
 def hasher_checks(hasher: BaseHasher | Callable[[], BaseHasher]) -> Iterator[tuple[str, Callable[[], None]]]:
@@ -57,10 +57,13 @@ def hasher_checks(hasher: BaseHasher | Callable[[], BaseHasher]) -> Iterator[tup
         yield name, partial(check, case)
 
 
+# The docstring of a check says how to pass it.
+
 # Checks of a fitted hasher: scores and codes, files, and the collections that it serves.
 
 
 def check_codes_are_signs_of_scores_unless_they_stand_for_posteriors(case: Case) -> None:
+    """Return real scores of shape (n_samples, n_bits_) from ``_scores``, and leave transform and encode as they are."""
     hasher = case.fitted()
     scores, signs, codes = hasher.decision_function(case.X), hasher.transform(case.X), hasher.encode(case.X)
     expect(scores.shape == signs.shape == (len(case.X), hasher.n_bits_), f"scores have shape {scores.shape}.")
@@ -72,6 +75,7 @@ def check_codes_are_signs_of_scores_unless_they_stand_for_posteriors(case: Case)
 
 
 def check_items_have_codes_of_the_same_length(case: Case) -> None:
+    """Leave ``encode_database`` as it is, or return one code of n_bits_ bits per row, made with ``as_codes``."""
     hasher = case.fitted()
     for items in (hasher.encode_database(case.X), hasher.encode_database(case.X, case.y)):
         expect(len(items) == len(case.X), f"encode_database gives {len(items)} codes for {len(case.X)} rows.")
@@ -80,18 +84,21 @@ def check_items_have_codes_of_the_same_length(case: Case) -> None:
 
 
 def check_one_row_alone_has_the_scores_it_has_among_others(case: Case) -> None:
+    """Let ``_scores`` compute nothing from the rows it gets, such as their mean; learn that in ``fit``."""
     hasher = case.fitted()
     scores, alone = hasher.decision_function(case.X), hasher.decision_function(case.X[7:8])
     expect(np.allclose(alone[0], scores[7], atol=1e-9 * np.abs(scores).max()), "row 7 alone gets other scores.")
 
 
 def check_float32_rows_get_float32_scores(case: Case) -> None:
+    """Let ``check_rows`` keep the dtype, and convert learned arrays: ``self.components_.astype(X.dtype)``."""
     rows = case.X.astype(np.float32)
     dtype = case.make().fit(rows, case.y).decision_function(rows).dtype
     expect(dtype == np.float32, f"float32 rows get scores of {dtype}.")
 
 
 def check_bad_rows_are_named(case: Case) -> None:
+    """Begin ``fit`` with ``X = check_rows(self, X, fitting=True)``, and ``_scores`` with ``fitting=False``."""
     hasher, broken = case.fitted(), case.X
     broken[5, 3] = np.nan
     expect_error("NaN in column 3, first in row 5", lambda: hasher.transform(broken))
@@ -100,6 +107,7 @@ def check_bad_rows_are_named(case: Case) -> None:
 
 
 def check_sparse_rows_get_the_codes_of_dense_ones_or_are_refused(case: Case) -> None:
+    """Pass X through ``check_rows``, which refuses sparse rows unless told to accept them."""
     hasher, sparse = case.fitted(), csr_array(case.X)
     _same_or_refused(lambda: hasher.decision_function(sparse), hasher.decision_function(case.X))
     _same_or_refused(
@@ -117,6 +125,7 @@ def _same_or_refused(scores_of: Callable[[], np.ndarray], dense: np.ndarray) -> 
 
 
 def check_parameters_set_after_the_fit_do_not_change_scores(case: Case) -> None:
+    """Let ``_scores`` read attributes that ``fit`` has learned, whose names end in ``_``, never parameters."""
     hasher = case.fitted()
     scores = hasher.decision_function(case.X)
     hasher.set_params(**dict.fromkeys(hasher.get_params()))
@@ -124,6 +133,7 @@ def check_parameters_set_after_the_fit_do_not_change_scores(case: Case) -> None:
 
 
 def check_saved_hasher_comes_back_the_same(case: Case) -> None:
+    """Learn arrays, numbers, strings or lists of these; a model file holds nothing else."""
     hasher = case.fitted()
     with tempfile.TemporaryDirectory() as folder:
         loaded = reload(hasher, Path(folder) / "model.star")
@@ -134,12 +144,14 @@ def check_saved_hasher_comes_back_the_same(case: Case) -> None:
 
 
 def check_pickled_hasher_comes_back_the_same(case: Case) -> None:
+    """Keep functions, locks and open files out of the attributes of the hasher."""
     hasher = case.fitted()
     loaded = pickle.loads(pickle.dumps(hasher))
     expect_same(loaded.decision_function(case.X), hasher.decision_function(case.X), "scores of the unpickled hasher")
 
 
 def check_hasher_of_the_catalog_backs_a_collection(case: Case) -> None:
+    """Let ``encode_database`` give each row the code that it also gets among others."""
     hasher = case.fitted()
     if METHODS.get(type(hasher).__name__) != type(hasher).__module__:
         return  # a collection finds its hasher again by the name that the catalog knows
@@ -152,6 +164,7 @@ def check_hasher_of_the_catalog_backs_a_collection(case: Case) -> None:
 
 
 def check_declared_capabilities_are_there_and_no_others(case: Case) -> None:
+    """Name in ``supports`` those methods of ``CAPABILITIES`` that the class has, and no others."""
     hasher = case.fitted()
     unknown = set(hasher.supports) - set(CAPABILITIES)
     expect(not unknown, f"supports names {sorted(unknown)}; known are {sorted(CAPABILITIES)}.")
@@ -165,6 +178,7 @@ def check_declared_capabilities_are_there_and_no_others(case: Case) -> None:
 
 
 def check_rows_are_classified_as_declared(case: Case) -> None:
+    """Return one value per row, or a column per class in the order of ``classes_``."""
     if not case.template.supports:
         return
     hasher = case.fitted()
@@ -193,6 +207,9 @@ def check_rows_are_classified_as_declared(case: Case) -> None:
 
 
 def check_items_are_found_by_the_index_of_the_hasher(case: Case) -> None:
+    """Leave ``encode_training``, ``encode_queries`` and ``make_index`` as they are, or override all that belong
+    together.
+    """
     hasher = case.fitted()
     items, stored = hasher.encode_database(case.X), hasher.encode_training(case.X, case.y)
     expect(len(stored) == len(items), f"encode_training gives {len(stored)} codes for {len(items)} rows.")
@@ -210,6 +227,7 @@ def check_items_are_found_by_the_index_of_the_hasher(case: Case) -> None:
 
 
 def check_codes_stand_for_posteriors_as_declared(case: Case) -> None:
+    """Declare "probability" where ``words`` are known, and let queries have the posteriors of ``predict_proba``."""
     hasher = case.fitted()
     queries, words = hasher.encode_queries(case.X), hasher.words
     if words is None:
@@ -236,6 +254,7 @@ def check_codes_stand_for_posteriors_as_declared(case: Case) -> None:
 
 
 def check_fitted_hasher_is_changed_as_declared(case: Case) -> None:
+    """Return a fitted copy of the new length from ``with_bits``, and one with fewer kept rows from ``compress``."""
     if not case.template.supports & {"with_bits", "compress"}:
         return
     hasher = case.fitted()
@@ -253,12 +272,18 @@ def check_fitted_hasher_is_changed_as_declared(case: Case) -> None:
 
 
 def check_same_seed_gives_the_same_scores(case: Case) -> None:
+    """Draw all numbers from ``sklearn.utils.check_random_state(self.random_state)``, and pass a fixed random_state
+    here.
+    """
     first, second = case.fitted(), case.make().fit(case.X, case.y)
     expect_same(first.decision_function(case.X), second.decision_function(case.X), "scores of two fits")
     expect(first.space_id_ == second.space_id_, "two fits make codes of two spaces.")
 
 
 def check_bytes_do_not_depend_on_threads(case: Case) -> None:
+    """Run matrix products, decompositions and solvers of NumPy and SciPy inside ``threadpoolctl.threadpool_limits(1)``,
+    in ``fit`` and in ``_scores``: sums of BLAS change in the last bits with its threads.
+    """
     # More rows than a tile holds; sums of whole numbers, such as pixels, would be exact in any order.
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 1100)
@@ -282,6 +307,7 @@ def _model_and_scores(hasher: BaseHasher, X: np.ndarray) -> tuple[dict[str, Any]
 
 
 def check_memory_layout_does_not_change_scores(case: Case) -> None:
+    """Use the array that ``check_rows`` returns, not the X that came."""
     scores = case.fitted().decision_function(case.X)
     frozen = case.X
     frozen.flags.writeable = False
@@ -290,6 +316,7 @@ def check_memory_layout_does_not_change_scores(case: Case) -> None:
 
 
 def check_rows_are_left_as_they_came(case: Case) -> None:
+    """Copy before you change: write ``X = X - mean``, not ``X -= mean``."""
     rows, labels = case.X, case.y
     case.make().fit(rows, labels).transform(rows)
     expect_same(rows, case.X, "X before and after the fit")
@@ -297,6 +324,9 @@ def check_rows_are_left_as_they_came(case: Case) -> None:
 
 
 def check_awkward_rows_get_codes(case: Case) -> None:
+    """Divide by no scale, norm or eigenvalue that can be zero, as for constant columns, equal rows and rows of
+    zeros.
+    """
     X = case.X
     X[:, [0, 9]] = 3.0  # constant columns
     X[100:200] = X[:100]  # equal rows, with other labels
@@ -307,12 +337,14 @@ def check_awkward_rows_get_codes(case: Case) -> None:
 
 
 def check_history_of_the_objective_is_finite(case: Case) -> None:
+    """Let ``objective_history_`` be a vector of finite numbers, or leave it out."""
     history = case.fitted().fit_summary.objective
     is_finite = history is None or (np.ndim(history) == 1 and bool(np.isfinite(history).all()))
     expect(is_finite, "objective_history_ is not a finite vector.")
 
 
 def check_few_bits_are_given_or_refused_by_the_rule(case: Case) -> None:
+    """Allow a single bit, or declare ``bits_multiple_of`` in ``facts`` and refuse other lengths."""
     multiple = case.facts.bits_multiple_of
     for n_bits in (1, 2):
         if n_bits % multiple == 0:
@@ -324,6 +356,7 @@ def check_few_bits_are_given_or_refused_by_the_rule(case: Case) -> None:
 
 
 def check_more_bits_than_possible_name_the_largest_number(case: Case) -> None:
+    """Give any number of bits, or declare ``max_bits`` in ``facts`` and raise a ValueError that names the largest."""
     n_bits = 80  # the rows have 64 features
     if case.facts.max_bits != "any":
         message = expect_error(r"n_bits is 10000;.*at most \d+", lambda: case.make(n_bits=10_000).fit(case.X, case.y))
@@ -333,12 +366,14 @@ def check_more_bits_than_possible_name_the_largest_number(case: Case) -> None:
 
 
 def check_impossible_numbers_of_bits_are_refused(case: Case) -> None:
+    """Begin ``fit`` with ``check_integer(self.n_bits, "n_bits", low=1)``."""
     for n_bits in (0, -8, 2.5, True, "8", None):
         fit = partial(case.make(n_bits=n_bits).fit, case.X, case.y)
         expect_error(f"n_bits is {n_bits!r}; it must be an integer", fit)
 
 
 def check_interrupted_fit_leaves_the_hasher_as_it_was(case: Case) -> None:
+    """Decorate ``fit`` with ``all_or_nothing``."""
     hasher = case.fitted()
     before = pickle.dumps(hasher)
     for n_calls in _CALLS_BEFORE_INTERRUPTION:
@@ -353,6 +388,7 @@ def check_interrupted_fit_leaves_the_hasher_as_it_was(case: Case) -> None:
 
 
 def check_refit_that_fails_leaves_the_hasher_as_it_was(case: Case) -> None:
+    """Decorate ``fit`` with ``all_or_nothing``, and pass X through ``check_rows``."""
     hasher = case.fitted()
     before = pickle.dumps(hasher)
     broken = case.X
@@ -373,6 +409,7 @@ def check_refit_that_fails_leaves_the_hasher_as_it_was(case: Case) -> None:
 
 
 def check_failed_first_fit_cannot_be_saved(case: Case) -> None:
+    """Decorate ``fit`` with ``all_or_nothing``."""
     hasher = case.make()
     try:
         with interrupted_after(20):
@@ -388,6 +425,7 @@ def check_failed_first_fit_cannot_be_saved(case: Case) -> None:
 
 
 def check_ignored_labels_change_nothing(case: Case) -> None:
+    """Do not read y, or declare in ``facts`` that labels are optional or required."""
     if case.facts.labels != "ignored":
         return
     n_rows = len(case.X)
@@ -398,6 +436,7 @@ def check_ignored_labels_change_nothing(case: Case) -> None:
 
 
 def check_missing_labels_point_to_methods_that_need_none(case: Case) -> None:
+    """Raise a ValueError that ends with "use a method that needs no labels" if no row has a label."""
     if not case.facts.needs_labels:
         return
     for nothing in (None, np.full(len(case.X), -1)):
@@ -405,6 +444,7 @@ def check_missing_labels_point_to_methods_that_need_none(case: Case) -> None:
 
 
 def check_some_labels_are_enough_where_the_facts_say_so(case: Case) -> None:
+    """Learn from rows with and without labels, or declare labels="required" and name how many rows lack one."""
     if case.facts.labels == "ignored":
         return
     some = np.where(np.arange(len(case.X)) % 2, case.y, -1)
@@ -416,6 +456,7 @@ def check_some_labels_are_enough_where_the_facts_say_so(case: Case) -> None:
 
 
 def check_classes_of_a_fit_without_labels_are_clusters(case: Case) -> None:
+    """Override ``holds_clusters``: True after a fit without labels, else False."""
     if case.facts.labels != "optional" or "predict" not in case.template.supports:
         return
     expect(not case.fitted().holds_clusters, "holds_clusters is True after a fit with labels.")
@@ -423,6 +464,7 @@ def check_classes_of_a_fit_without_labels_are_clusters(case: Case) -> None:
 
 
 def check_labels_may_be_words(case: Case) -> None:
+    """Use ``y.index``, the position of each label among ``y.classes``; y is parsed by ``all_or_nothing``."""
     if case.facts.labels == "ignored":
         return
     words = np.array([f"digit {label}" for label in case.y])

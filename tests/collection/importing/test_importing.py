@@ -6,8 +6,7 @@ from PIL import Image
 
 from starshl import Collection
 from starshl.collection import import_pictures, import_texts, import_vectors
-from starshl.collection.importing import pictures
-from starshl.data.features import network
+from starshl.data.features import network, registry
 from starshl.data.features.network import load_network
 from starshl.exceptions import MissingExtraError
 
@@ -130,7 +129,7 @@ def test_pictures_need_no_network_unless_one_is_asked_for(tmp_path, monkeypatch)
     write_pictures(tmp_path / "pictures", ["red", "blue"])
     assert import_pictures(tmp_path / "pictures", tmp_path / "collection").n_items == 2
     with pytest.raises(MissingExtraError):
-        import_pictures(tmp_path / "pictures", tmp_path / "other", network=True)
+        import_pictures(tmp_path / "pictures", tmp_path / "other", embedder="efficientnet-lite0")
 
 
 def test_an_interrupted_import_leaves_nothing(tmp_path, monkeypatch):
@@ -163,8 +162,8 @@ def test_bad_folders_are_refused_with_what_to_do(tmp_path):
 
 def test_many_pictures_are_reduced_by_what_a_sample_shows(tmp_path, monkeypatch):
     write_pictures(tmp_path / "pictures", ["red", "blue"] * 12)
-    original = pictures.Reduce
-    monkeypatch.setattr(pictures, "Reduce", lambda **settings: original(**settings, max_rows=10))
+    original = registry.Reduce
+    monkeypatch.setattr(registry, "Reduce", lambda **settings: original(**settings, max_rows=10))
     summary = import_pictures(tmp_path / "pictures", tmp_path / "collection")
     assert (summary.n_items, summary.n_features) == (24, 9)
 

@@ -42,7 +42,7 @@ def test_an_embedder_with_the_network_is_a_small_file(tmp_path, photographs):
     embedder.save(tmp_path / "embedder.star")
     assert (tmp_path / "embedder.star").stat().st_size < 5000
     loaded = Embedder.load(tmp_path / "embedder.star")
-    assert np.array_equal(loaded.transform([data.chelsea()]), embedder.transform([data.chelsea()]))
+    assert np.array_equal(loaded.embed([data.chelsea()]), embedder.embed([data.chelsea()]))
 
 
 def test_pictures_of_another_size_are_refused():

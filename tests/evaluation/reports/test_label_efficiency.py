@@ -1,15 +1,12 @@
-"""Label-efficiency curves in reports, and charts as files of their own."""
+"""Label-efficiency curves as charts in files of their own."""
 
 import xml.etree.ElementTree as ET
 
 import pytest
 
-from starshl.evaluation.reports.document import Document
-from starshl.evaluation.reports.html import render_page
-from starshl.evaluation.reports.markdown import render_markdown
 from starshl.evaluation.reports.svg import render_standalone
 from starshl.reproduction import LabelEfficiency
-from starshl.reproduction.label_efficiency import label_efficiency_chart, label_efficiency_section
+from starshl.reproduction.label_efficiency import label_efficiency_chart
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -17,17 +14,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 @pytest.fixture
 def curve():
     accuracies = {"ours": ((0.7, 0.8), (0.9, 0.92), (0.95, 0.97)), "theirs": ((0.6, 0.7), (0.91, 0.95), (0.9, 0.9))}
-    return LabelEfficiency("letters & digits", "Measured here.", 500, (1, 5, 20), accuracies)
-
-
-def test_the_section_has_chart_and_table_with_the_best_method_of_each_column_in_bold(curve):
-    document = Document("title", "subtitle", [label_efficiency_section([curve], "ours")])
-    text = render_markdown(document)
-    assert "| ours | **0.750 ± 0.071** | 0.910 ± 0.014 | **0.960 ± 0.014** |" in text
-    assert "| theirs | 0.650 ± 0.071 | **0.930 ± 0.028** | 0.900 ± 0.000 |" in text
-    page = render_page(document)
-    assert "letters &amp; digits" in page
-    assert "Measured here." in page
+    return LabelEfficiency("letters & digits", 500, (1, 5, 20), accuracies)
 
 
 def test_a_chart_of_its_own_is_svg_with_a_legend_and_both_color_schemes(curve):

@@ -15,7 +15,7 @@ from .acting import PATIENCE
 
 KINDS = ("circle", "cross", "square")
 N_PICTURES, N_LABELED = 240, 160
-COPIES = ("album", "lesson", "shared", "fresh", "careful", "twice", "brushed", "idle", "quick", "stale")
+COPIES = ("album", "lesson", "shared", "fresh", "careful", "twice", "brushed", "idle", "quick", "stale", "unread")
 
 
 def draw(kind, rng, side=24):
@@ -53,7 +53,7 @@ def template(pictures, tmp_path_factory):
     paths = sorted(pictures.iterdir())
     features = PictureFeatures((16, 16, 3)).fit(np.full((1, 16, 16, 3), 255, np.uint8))
     embedder = Embedder("pictures", [ReadPictures(side=16).fit(), features])
-    vectors = embedder.transform(paths)
+    vectors = embedder.embed(paths)
     folder = tmp_path_factory.mktemp("template") / "album"
     hasher = ITQ(16, random_state=0).fit(vectors)
     with Collection.create(folder, hasher, vectors="float16", embedder=embedder, fields={"sheet": int}) as collection:

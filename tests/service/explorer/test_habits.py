@@ -171,6 +171,7 @@ def test_a_name_means_a_class_its_only_continuation_or_something_new(visit):
         assert (found["label"], found["choices"], found["isNew"]) == (None, choices, True), typed
     assert meaning(page, "7", [])["label"] == "7"
     assert meaning(page, "1", ["10", "12"])["label"] == "1", "a number is typed whole"
+    assert meaning(page, "1", ["Apple", "7"])["label"] is None, "it was the key of Apple until 7 became a class"
     assert meaning(page, "sheet 1", ["sheet 10"])["label"] == "sheet 1"
     assert meaning(page, "sheet 2", ["sheet 1"])["label"] == "sheet 2"
     assert meaning(page, "sh", ["sheet 1"])["label"] == "sheet 1"
@@ -215,6 +216,26 @@ def test_the_beginning_of_a_name_is_the_class_and_a_new_class_must_be_chosen(vis
     meant[int(page.get_attribute('#proposals [aria-selected="true"]', "data-id"))] = "Apple"
     press(page, "ArrowDown", "Enter")
     stored(page, site, "twice", meant)
+
+
+@pytest.mark.parametrize(("name", "pause"), [("unread", FAST), ("unread", SLOW)])
+def test_a_name_that_waits_for_a_choice_takes_no_letters_of_the_next_name(visit, site, name, pause):
+    page = visit(f"/explore/{name}/teach")
+    lesson(page)
+    if "Bear" not in labels(page, site, name).values():
+        name_by_typing(page, "Bear")
+        name_by_typing(page, "Bison")
+    before = labels(page, site, name)
+    for word in ("Pear", "Plum"):
+        keys(page, *word, "Enter", pause=pause / 4)
+        assert page.input_value("#label") == "Pear"
+    assert "resembles" in notice(page)
+    stored(page, site, name, before)
+    page.fill("#label", "B")
+    keys(page, "Enter")
+    look(page)
+    keys(page, "i")
+    assert page.input_value("#label") == "Bi", "letters that go on with a name that there is are taken"
 
 
 def test_a_held_key_a_fast_second_enter_and_a_double_click_count_once(visit, site):

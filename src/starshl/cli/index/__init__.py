@@ -8,7 +8,7 @@ from .add import add
 from .binarize import binarize
 from .care import refit, suspects
 from .classes import classes, merge, remove_class, rename, undo
-from .items import build, declare, export, label, remove, verify
+from .items import build, declare, export, label, rebuild, remove, verify
 from .search import search
 
 app = typer.Typer(no_args_is_help=True, help="Build, change, search, verify and export a collection.")
@@ -27,6 +27,7 @@ for _command in (
     remove,
     search,
     verify,
+    rebuild,
     export,
     binarize,
 ):

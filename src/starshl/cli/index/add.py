@@ -187,8 +187,7 @@ def _add_texts(
     about |= {"field": field}
     if not replace:
         _check_ids_are_new(collection, about.get("ids"))
-    with busy("storing", progress):
-        return add_texts(collection, texts, replace=replace, **same, **about)
+    return add_texts(collection, texts, replace=replace, progress=progress_shown(progress), **same, **about)
 
 
 def _add_pictures(
@@ -229,7 +228,7 @@ def _print_summary(summary: AdditionSummary, as_json: bool, labels_from: str | N
     stored = counted(summary.n_stored, summary.kind[:-1])
     text = f"{stored} stored{labeled}; {summary.n_items:,} items in total"
     lines = [text, *folder_lines(summary, labels_from), *_present_lines(summary)]
-    lines += left_out_lines(summary.n_other_files, summary.skipped)
+    lines += [*([summary.cut] if summary.cut else []), *left_out_lines(summary.n_other_files, summary.skipped)]
     print_answer(answer, "\n".join(lines), as_json)
 
 

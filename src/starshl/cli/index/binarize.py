@@ -108,7 +108,8 @@ def binarize(
     shown = _what_to_show(table, titles, pictures)
     with busy("fitting and comparing", progress):
         comparison = binarize_vectors(
-            table.X,
+            # In the type in which the file holds them, whose bytes are counted.
+            table.X.astype(table.stored_type, copy=False),
             folder,
             table.y,
             hasher=hasher,

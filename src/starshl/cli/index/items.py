@@ -184,6 +184,18 @@ def verify(folder: Folder, progress: Progress = None, as_json: AsJson = False) -
     print_answer(answer, f"{counted(answer['items'], 'item')} of {counted(answer['bits'], 'bit')}, all intact", as_json)
 
 
+def rebuild(folder: Folder, progress: Progress = None, as_json: AsJson = False) -> None:
+    """Make damaged chunks anew from the items.
+
+    Items, vectors and texts stay as they are. If one of them is damaged, nothing changes.
+    """
+    from ...collection.collection import Collection
+
+    with busy("rebuilding", progress):
+        answer: dict[str, Any] = {"folder": str(folder), "items": Collection.rebuild(folder)}
+    print_answer(answer, f"The chunks and the log of {counted(answer['items'], 'item')} were made anew", as_json)
+
+
 def export(folder: Folder, output: Output, progress: Progress = None, as_json: AsJson = False) -> None:
     """Write all items to a file that other programs can read.
 

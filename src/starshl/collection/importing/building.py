@@ -53,7 +53,8 @@ class ImportSummary:
 
     ``labels`` and ``choice`` say in a sentence each what became of the labels, and which hasher was chosen and why.
     ``folders`` says which of ``n_folder_levels`` levels of folders the labels of pictures come from, and which folders
-    are splits; it is empty if there was nothing to choose.
+    are splits; it is empty if there was nothing to choose. ``features`` is the name of the embedder, and ``cut`` says
+    how many texts are longer than it reads.
     """
 
     collection: str
@@ -72,6 +73,7 @@ class ImportSummary:
     n_other_files: int = 0
     n_folder_levels: int = 0
     folders: str = ""
+    cut: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON holds it."""
@@ -84,7 +86,7 @@ class AdditionSummary:
 
     ``n_present`` items were there already, and were not stored again; ``n_relabeled`` of them got a new label.
     ``look_present`` says that all stored items look like some that were there, where it cannot be known for sure.
-    ``n_folder_levels`` and ``folders`` are as in :class:`ImportSummary`.
+    ``n_folder_levels``, ``folders`` and ``cut`` are as in :class:`ImportSummary`.
     """
 
     collection: str
@@ -99,6 +101,7 @@ class AdditionSummary:
     look_present: bool = False
     n_folder_levels: int = 0
     folders: str = ""
+    cut: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON holds it."""
@@ -301,7 +304,7 @@ def _rows(X: Any, chosen: np.ndarray) -> Any:
 def embedder_for(collection: Collection, kind: str) -> Embedder:
     """Return the embedder of a collection of this kind, or say what the collection takes."""
     embedder = collection.embedder
-    if collection.kind != kind or embedder is None:
+    if embedder is None or collection.kind != kind:
         takes = "vectors" if embedder is None else collection.kind
         raise ValueError(f"The items of this collection are {collection.kind}; it takes {takes}, not {kind}.")
     return embedder

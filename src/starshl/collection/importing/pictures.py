@@ -14,11 +14,8 @@ import numpy as np
 from ..._common.progress import row_progress, status
 from ..._common.threads import run_all, tiles
 from ..._common.words import counted
-from ...data.features.embedder import Embedder
-from ...data.features.network import SIDE, NetworkFeatures
-from ...data.features.numeric import Reduce
+from ...data.features.embedder import Embedder, Given, as_embedder
 from ...data.features.picture_files import PREVIEW_SIDE, ReadPictures, open_picture, preview_of
-from ...data.features.pictures import PictureFeatures
 from ...exceptions import PictureError
 from ..collection import Collection
 from .building import (
@@ -45,7 +42,6 @@ from .picture_folders import (
 )
 
 BATCH = 64  # pictures whose features are computed together
-_SIDE = 32  # pixels: thumbnails, because the plain features look at shapes and colors
 
 
 def import_pictures(
@@ -53,8 +49,8 @@ def import_pictures(
     collection: str | os.PathLike[str],
     *,
     labels_from: LabelsFrom = "inner",
+    embedder: str | Given = "pixels",
     n_bits: int | None = None,
-    network: bool = False,
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> ImportSummary:
@@ -74,11 +70,11 @@ def import_pictures(
         Which of several nested folders is the label: the innermost one, the outermost one, all of them as one path, or
         the one at a level, where 1 is the outermost; a picture above that level takes its innermost folder. A level
         that is deeper than all folders is refused.
+    embedder : str, Embedder, function or transformer, default="pixels"
+        What makes vectors of pictures: a name of :func:`starshl.data.features.make_embedder`, such as
+        "efficientnet-lite0" for photographs, or your own. If it learns, it learns from these pictures.
     n_bits : int, default=None
         Length of the codes; None is 32, or as many as the vectors allow.
-    network : bool, default=False
-        Describe pictures with a neural network trained on photographs (:class:`starshl.data.features.NetworkFeatures`)
-        instead of with pixels, gradients and colors.
     n_jobs : int, default=None
         Number of threads; None means one, -1 means all. The collection does not depend on it.
     progress : bool, default=False
@@ -89,22 +85,20 @@ def import_pictures(
     check_labels_from(labels_from)
     files, n_others = find_pictures(pictures)
     check_level(files, labels_from)
-    first: list[Any] = [ReadPictures(_SIDE).fit()]
-    if network:
-        first = [ReadPictures(SIDE, shape="center").fit(), NetworkFeatures().fit()]
-    rows, previews, kept, skipped = read_pictures(files, first, n_jobs, progress=progress)
+    made = as_embedder(embedder, "pictures")
+    rows, previews, kept, skipped = read_pictures(files, made, n_jobs, progress=progress)
     named, splits = folder_labels(kept, labels_from), split_metadata(kept)
     with status("learning codes", shown=progress):
-        embedder, X = _fit_features(first, rows, network=network)
+        X = made.learn(rows)
         summary = build_collection(
             collection,
             "pictures",
             X,
             named.labels,
             start=start,
-            features="EfficientNet-Lite0" if network else f"pixels, gradients and colors of {_SIDE} x {_SIDE} pixels",
+            features=made.name,
             n_bits=n_bits,
-            embedder=embedder,
+            embedder=made,
             fields=None if splits is None else {SPLIT: str},
             metadata=splits,
             references=[file.reference for file in kept],
@@ -118,31 +112,6 @@ def import_pictures(
         n_folder_levels=named.n_levels,
         folders=named.sentence,
     )
-
-
-def _fit_features(first: list[Any], rows: np.ndarray, *, network: bool) -> tuple[Embedder, np.ndarray]:
-    """Fit the steps that are learned; return the embedder, and the vectors of all pictures."""
-    later: list[Any] = []
-    sizes = None
-    if not network:
-        # Shown one white picture: black ones alone could be of any scale.
-        features = PictureFeatures((_SIDE, _SIDE, 3)).fit(np.full((1, _SIDE, _SIDE, 3), 255, np.uint8))
-        sizes = [view.stop - view.start for view in features.views.values()]
-        later.append(features)
-    reduce = Reduce(view_sizes=sizes)
-    sample = rows
-    if len(rows) > reduce.max_rows:
-        sample = rows[np.linspace(0, len(rows) - 1, reduce.max_rows).astype(int)]
-    for step in later:
-        sample = step.transform(sample)
-    later.append(reduce.fit(sample))
-    parts = []
-    for batch in tiles(len(rows), 16 * BATCH):
-        part = rows[batch]
-        for step in later:
-            part = step.transform(part)
-        parts.append(part)
-    return Embedder("pictures", [*first, *later]), np.concatenate(parts)
 
 
 def add_pictures(
@@ -188,11 +157,11 @@ def add_pictures(
     files, n_others = collect_pictures(pictures, rule.split_levels)
     if labels_from is not None:
         check_level(files, labels_from)
-    rows, previews, kept, skipped = read_pictures(files, embedder.steps, n_jobs, progress=progress)
+    rows, previews, kept, skipped = read_pictures(files, embedder, n_jobs, progress=progress)
     named = folder_labels(kept, rule.labels_from if labels_from is None else labels_from)
     added = add_items(
         collection,
-        rows,
+        embedder.finish(rows),
         labels=named.labels if labels else None,
         metadata=split_metadata(kept),
         references=[file.reference for file in kept],
@@ -211,43 +180,45 @@ def add_pictures(
 
 
 def read_pictures(
-    files: Sequence[PictureFile], steps: Sequence[Any], n_jobs: int | None, *, progress: bool
+    files: Sequence[PictureFile], embedder: Embedder, n_jobs: int | None, *, progress: bool
 ) -> tuple[np.ndarray, list[bytes], list[PictureFile], list[Skipped]]:
-    """Return what the steps make of all readable files, their previews, these files, and the others."""
+    """Return what an embedder reads in all readable files, their previews, these files, and the others."""
     rows: list[np.ndarray] = []
     previews: list[bytes] = []
     kept: list[PictureFile] = []
     skipped: list[Skipped] = []
+    side = _decoded_side(embedder)
     with row_progress("reading pictures", len(files), shown=progress) as report:
         for batch in tiles(len(files), BATCH):
-            results = run_all([partial(_read_one, file, steps) for file in files[batch]], n_jobs)
-            for file, result in zip(files[batch], results, strict=True):
+            opened = run_all([partial(_open, file, side) for file in files[batch]], n_jobs)
+            pictures = []
+            for file, result in zip(files[batch], opened, strict=True):
                 if isinstance(result, str):
                     skipped.append(Skipped(file.reference, result))
                     continue
-                rows.append(result[0])
+                pictures.append(result[0])
                 previews.append(result[1])
                 kept.append(file)
-            report(len(results))
+            if pictures:
+                rows.append(embedder.read(pictures, n_jobs=n_jobs))
+            report(len(opened))
     if not kept:
         raise ValueError(f"None of {counted(len(files), 'picture')} could be read. The first: {skipped[0].reason}")
-    return np.stack(rows), previews, kept, skipped
+    return np.concatenate(rows), previews, kept, skipped
 
 
-def _read_one(file: PictureFile, steps: Sequence[Any]) -> tuple[np.ndarray, bytes] | str:
-    """Return what the steps make of a picture and its preview, or the reason why it cannot be read."""
+def _open(file: PictureFile, side: int | None) -> tuple[Any, bytes] | str:
+    """Return a picture and its preview, or the reason why it cannot be read."""
     try:
-        image = open_picture(file.path, side=_decoded_side(steps[0]), name=repr(file.reference))
+        image = open_picture(file.path, side=side, name=repr(file.reference))
     except PictureError as error:
         return str(error)
     except OSError as error:
         return f"{file.reference!r} cannot be opened ({error.strerror}). Check its permissions."
-    row: Any = [image]
-    for step in steps:
-        row = step.transform(row)
-    return row[0], preview_of(image)
+    return image, preview_of(image)
 
 
-def _decoded_side(step: Any) -> int | None:
-    """Return how large a picture must be for a step and for a preview, None if the step does not say."""
-    return max(step.side, PREVIEW_SIDE) if isinstance(step, ReadPictures) else None
+def _decoded_side(embedder: Embedder) -> int | None:
+    """Return how large a picture must be for an embedder and for a preview, None if the embedder does not say."""
+    first = embedder.steps[0]
+    return max(first.side, PREVIEW_SIDE) if isinstance(first, ReadPictures) else None

@@ -1,7 +1,8 @@
-"""From texts to a collection: words, codes and titles."""
+"""From texts to a collection: vectors, codes and titles."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -11,18 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._common.labels import LabelsLike
-from ...data.features.embedder import Embedder
-from ...data.features.numeric import UnitLength
-from ...data.features.text import Text
+from ..._common.progress import status
+from ...data.features.embedder import Given, as_embedder
 from ...index.metadata import check_metadata
 from ..collection import Collection
 from .building import AdditionSummary, ImportSummary, add_items, build_collection, check_new, embedder_for
 
-# With 2,500 titles of AG News and unit length, 600 queries: precision at 10 .69, with 128 components .64.
-_N_COMPONENTS = 256
-# With 3,800 titles of AG News, 1,000 queries, on three splits, precision at 10 is .70, .73, .75 for the powers 1, 2, 3;
-# without labels, on two splits, .38, .47, .53. With 4, it falls again.
-_IDF_POWER = 3.0
 _SAME = 1e-2  # of the length of a vector: more than float16 and int8 lose
 
 
@@ -31,12 +26,15 @@ def import_texts(
     collection: str | os.PathLike[str],
     labels: LabelsLike = None,
     *,
+    embedder: str | Given = "tfidf",
     n_bits: int | None = None,
     field: str = "text",
     title: str | None = None,
     ids: ArrayLike | None = None,
     metadata: Sequence[Mapping[str, Any]] | None = None,
     references: Sequence[str | None] | None = None,
+    n_jobs: int | None = None,
+    progress: bool = False,
 ) -> ImportSummary:
     """Make a collection of texts, completely or not at all.
 
@@ -46,6 +44,9 @@ def import_texts(
     collection : path of the new collection
     labels : array of shape (n_texts,), default=None
         As in :meth:`starshl.Collection.add`.
+    embedder : str, Embedder, function or transformer, default="tfidf"
+        What makes vectors of texts: a name of :func:`starshl.data.features.make_embedder`, such as "minilm", or your
+        own. If it learns, it learns from these texts.
     n_bits : int, default=None
         Length of the codes; None is 32, or as many as the vectors allow.
     field : str, default="text"
@@ -53,30 +54,35 @@ def import_texts(
     title : str, default=None
         The metadata field that says what an item is; None is ``field``.
     ids, metadata, references : as in :meth:`starshl.Collection.add`
+    n_jobs : int, default=None
+        Number of threads that embed; None means one, -1 means all. The collection does not depend on it.
+    progress : bool, default=False
+        Show a bar on standard error.
     """
     start = time.perf_counter()
     check_new(collection)
     if not len(texts):
         raise ValueError("There are no texts. Give at least one.")
     described = check_metadata(metadata, len(texts))
-    words = Text(_N_COMPONENTS, idf_power=_IDF_POWER).fit(texts)
-    embedder = Embedder("texts", [words, UnitLength().fit(words.transform(texts[:1]))])
-    X = embedder.transform(texts)
+    made = as_embedder(embedder, "texts")
+    X = made.fit_embed(texts, n_jobs=n_jobs, progress=progress)
     stored = [{**entry, field: text} for entry, text in zip(described, texts, strict=True)]
-    return build_collection(
-        collection,
-        "texts",
-        X,
-        labels,
-        start=start,
-        features=f"TF-IDF weights of {len(words.words_):,} words, reduced",
-        n_bits=n_bits,
-        embedder=embedder,
-        title=title or field,
-        ids=ids,
-        metadata=stored,
-        references=references,
-    )
+    with status("learning codes", shown=progress):
+        summary = build_collection(
+            collection,
+            "texts",
+            X,
+            labels,
+            start=start,
+            features=made.name,
+            n_bits=n_bits,
+            embedder=made,
+            title=title or field,
+            ids=ids,
+            metadata=stored,
+            references=references,
+        )
+    return dataclasses.replace(summary, cut=made.cut_note(texts) or "")
 
 
 def add_texts(
@@ -92,6 +98,8 @@ def add_texts(
     allow_duplicates: bool = False,
     update_labels: bool = False,
     keep_labels: bool = False,
+    n_jobs: int | None = None,
+    progress: bool = False,
 ) -> AdditionSummary:
     """Add texts to a collection of texts, all of them or none.
 
@@ -114,6 +122,7 @@ def add_texts(
         Give texts that are there already the label that they arrive with.
     keep_labels : bool, default=False
         Leave texts that are there already the label that they have.
+    n_jobs, progress : as in :func:`import_texts`
     """
     embedder = embedder_for(collection, "texts")
     if not len(texts):
@@ -121,9 +130,9 @@ def add_texts(
     rows = metadata or [{} for _ in texts]
     name = field or text_field(collection)
     stored = rows if name is None else [{**row, name: text} for row, text in zip(rows, texts, strict=True)]
-    return add_items(
+    added = add_items(
         collection,
-        embedder.transform(texts),
+        embedder.embed(texts, n_jobs=n_jobs, progress=progress),
         labels=labels,
         ids=ids,
         metadata=stored,
@@ -134,6 +143,7 @@ def add_texts(
         keep_labels=keep_labels,
         trust_match=name is not None,
     )
+    return dataclasses.replace(added, cut=embedder.cut_note(texts) or "")
 
 
 def text_field(collection: Collection) -> str | None:

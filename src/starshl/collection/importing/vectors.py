@@ -6,6 +6,8 @@ import json
 import os
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from ..._common.files import write_atomically
 from ..._common.labels import LabelsLike
 from ..._common.validation import Seed
 from ...evaluation.benchmark import hold_out
-from ...evaluation.comparison import Comparison, compare_choice
+from ...evaluation.comparison import Comparison, StoredSizes, compare_choice
 from ...evaluation.comparison_page import find_titles, guess_picture_shape, write_page
 from ...evaluation.hasher_choice import choose_hasher
 from ...hashers.base import BaseHasher
@@ -136,9 +138,25 @@ def binarize(
     codes = codes_of_vectors(fitted, X, known)
     with atomic_collection(collection, fitted) as made:
         # The codes of labels follow from the labels, which are stored.
-        made.add(codes=codes, labels=known, ids=ids, metadata=metadata, references=references)
+        made.add(
+            codes=codes,
+            model_digest=made.model_digest,
+            labels=known,
+            ids=ids,
+            metadata=metadata,
+            references=references,
+        )
+        comparison = replace(comparison, stored=_sizes(made.folder))
         write_atomically(made.folder / "comparison.md", comparison.page().encode())
         write_atomically(made.folder / "comparison.json", json.dumps(comparison.as_dict(), indent=1).encode())
         titles = None if guess_picture_shape(split.X) else find_titles(metadata, references)
         write_page(made.folder / "comparison.html", comparison, split.X, titles=titles)
     return comparison
+
+
+def _sizes(folder: Path) -> StoredSizes:
+    """Return the bytes of a collection that is complete but for its pages."""
+    # The log of SQLite is empty, and leaves when the collection is closed.
+    files = [path for path in folder.iterdir() if not path.name.endswith(("-wal", "-shm"))]
+    sizes = {path.name: path.stat().st_size for path in files}
+    return StoredSizes(sum(sizes.values()), sum(size for name, size in sizes.items() if name.startswith("hasher-")))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import shutil
-import sys
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from ..._common.files import array_digest, write_atomically
+from ..._common.platform import user_cache
 from ..._common.progress import DownloadProgress, download_progress
 from ...exceptions import ChecksumError, DatasetUnavailableError, DownloadError
 from .download import Source
@@ -194,15 +194,7 @@ def describe_all() -> list[Description]:
 
 def cache_folder() -> Path:
     """Return the user's cache of converted data sets; it may not exist yet."""
-    if named := os.environ.get("XDG_CACHE_HOME"):
-        base = Path(named)
-    elif sys.platform == "win32":
-        base = Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local"))
-    elif sys.platform == "darwin":
-        base = Path.home() / "Library" / "Caches"
-    else:
-        base = Path.home() / ".cache"
-    return base / "starshl" / "data"
+    return user_cache() / "data"
 
 
 def _data_folder() -> Path | None:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal, NamedTuple, Self
 
 import numpy as np
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..._common.extras import require
@@ -21,7 +20,8 @@ from ..._common.labels import LabelsLike
 from ..._common.threads import run_all, tiles
 from ..._common.validation import check_n_jobs
 from ...exceptions import BundleFormatError, ChecksumError
-from .step import Step
+from .onnx_graph import OnnxGraph, onnx_session
+from .step import Reader
 
 SIDE = 224  # pixels of a picture
 N_FEATURES = 1280
@@ -34,15 +34,13 @@ _FILE = "models/efficientnet-lite0-57934424.pth"
 DIGEST = "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db"
 _STEM = 32  # channels
 _EPSILON = 1e-3  # of the normalizations
-_OPSET = 17  # of ONNX
-_IR_VERSION = 8  # read by all releases of ONNX Runtime that the extra allows
 _MAGIC = 0x1950A86A20F9469CFC6C  # of the format that PyTorch wrote before 1.6
 _PROTOCOL = 1001
 _STORAGES = {"FloatStorage": np.dtype("<f4"), "LongStorage": np.dtype("<i8")}
 _N_ELEMENTS = struct.Struct("<q")
 
 
-class NetworkFeatures(Step):
+class NetworkFeatures(Reader):
     """Turn pictures of 224 x 224 pixels into the 1,280 features of EfficientNet-Lite0, trained on ImageNet.
 
     The network runs on ONNX Runtime, one picture at a time, so features depend neither on the other pictures nor on the
@@ -62,11 +60,11 @@ class NetworkFeatures(Step):
     --------
     >>> from starshl.data.features import Embedder, NetworkFeatures, ReadPictures
     >>> steps = [ReadPictures(side=224, shape="center").fit(), NetworkFeatures().fit()]
-    >>> Embedder("pictures", steps).n_features_out_
+    >>> Embedder("pictures", steps).dimension
     1280
     """
 
-    weights_: str
+    is_slow = True
 
     def __init__(self, *, n_jobs: int | None = None):
         self.n_jobs = n_jobs
@@ -90,22 +88,11 @@ class NetworkFeatures(Step):
         self._require(self.n_features_out_ == N_FEATURES, "n_features_out_")
         self._require(getattr(self, "weights_", None) == DIGEST, "weights_")
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.requires_fit = False
-        return tags
-
 
 @lru_cache(maxsize=2)
 def load_network(output: Literal["features", "classes"]) -> Any:
     """Return a session of ONNX Runtime that gives "features" or "classes"."""
-    runtime = require("onnxruntime", extra="network")
-    options = runtime.SessionOptions()
-    # Threads take whole pictures; inside of one, the order of additions stays fixed.
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    model = build_model(read_tensors(_weights()), output=output)
-    return runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+    return onnx_session(build_model(read_tensors(_weights()), output=output), extra="network")
 
 
 def run_network(session: Any, pictures: Any, n_jobs: int | None = None) -> np.ndarray:
@@ -171,7 +158,7 @@ def build_model(weights: Mapping[str, np.ndarray], *, output: Literal["features"
     output : {"features", "classes"}, default="features"
         The 1,280 averages of the head, or the scores of the 1,000 classes of ImageNet.
     """
-    graph = _Graph(weights)
+    graph = _Graph(weights, extra="network")
     x = graph.convolution("pictures", "_conv_stem", "_bn0", stride=2)
     number, n_channels = 0, _STEM
     for stage in _STAGES:
@@ -183,31 +170,12 @@ def build_model(weights: Mapping[str, np.ndarray], *, output: Literal["features"
     x = graph.node("Flatten", [graph.node("GlobalAveragePool", [x])])
     if output == "classes":
         x = graph.node("Gemm", [x, graph.constant("_fc.weight"), graph.constant("_fc.bias")], transB=1)
-    return graph.serialized(x, N_FEATURES if output == "features" else len(weights["_fc.bias"]))
+    size = N_FEATURES if output == "features" else len(weights["_fc.bias"])
+    return graph.serialized("efficientnet_lite0", ("pictures", float, ["n", 3, SIDE, SIDE]), (x, ["n", size]))
 
 
-class _Graph:
-    """Nodes and weights of a graph that grows from its input to its output."""
-
-    def __init__(self, weights: Mapping[str, np.ndarray]) -> None:
-        self._weights = weights
-        self._helper = require("onnx.helper", extra="network")
-        self._numbers = require("onnx.numpy_helper", extra="network")
-        self._types = require("onnx", extra="network").TensorProto
-        self._nodes: list[Any] = []
-        self._constants: list[Any] = []
-
-    def node(self, operation: str, inputs: list[str], **attributes: Any) -> str:
-        """Add a node; return the name of its output."""
-        name = f"{operation}_{len(self._nodes)}"
-        self._nodes.append(self._helper.make_node(operation, inputs, [name], **attributes))
-        return name
-
-    def constant(self, name: str, values: np.ndarray | None = None) -> str:
-        """Add an array, by default the weights of that name; return its name."""
-        array = np.asarray(self._weights[name] if values is None else values, dtype=np.float32)
-        self._constants.append(self._numbers.from_array(array, name))
-        return name
+class _Graph(OnnxGraph):
+    """A graph of blocks of convolutions."""
 
     def block(self, x: str, name: str, stride: int, *, adds: bool) -> str:
         """Add a block: widen (the first one does not), filter each channel, narrow, and add the input if that fits."""
@@ -237,26 +205,9 @@ class _Graph:
         y = self.node(
             "Conv", inputs, strides=[stride, stride], auto_pad="SAME_UPPER", group=len(weight) if by_channel else 1
         )
-        return self.node("Clip", [y, self._bound(0.0), self._bound(6.0)]) if activated else y
-
-    def _bound(self, value: float) -> str:
-        name = f"bound_{value:g}"
-        if all(constant.name != name for constant in self._constants):
-            self.constant(name, np.array(value))
-        return name
-
-    def serialized(self, output: str, size: int) -> bytes:
-        """Return the model whose result is the output of a node."""
-        tensor, number = self._helper.make_tensor_value_info, self._types.FLOAT
-        graph = self._helper.make_graph(
-            self._nodes,
-            "efficientnet_lite0",
-            [tensor("pictures", number, ["n", 3, SIDE, SIDE])],
-            [tensor(output, number, ["n", size])],
-            self._constants,
-        )
-        opset = self._helper.make_opsetid("", _OPSET)
-        return self._helper.make_model(graph, opset_imports=[opset], ir_version=_IR_VERSION).SerializeToString()
+        if not activated:
+            return y
+        return self.node("Clip", [y, self.constant("bound_0", 0.0), self.constant("bound_6", 6.0)])
 
 
 # Arrays from a file of PyTorch tensors, without PyTorch and without running anything that the file says.

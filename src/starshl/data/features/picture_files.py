@@ -7,17 +7,18 @@ import math
 import os
 import stat
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias, get_args
 
 import numpy as np
-from sklearn.utils import Tags
 
 from ..._common.extras import require
 from ..._common.labels import LabelsLike
+from ..._common.threads import run_all
 from ..._common.validation import check_choice, check_integer
 from ...exceptions import PictureError
-from .step import Step
+from .step import Reader
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -131,7 +132,7 @@ def preview_of(source: Any, side: int = PREVIEW_SIDE) -> bytes:
     return file.getvalue()
 
 
-class ReadPictures(Step):
+class ReadPictures(Reader):
     """Read pictures and bring them to one size, in red, green and blue.
 
     A picture is a path, the bytes of a JPEG, PNG, WebP, GIF, BMP or TIFF file, an array of uint8, or a Pillow picture.
@@ -172,8 +173,11 @@ class ReadPictures(Step):
     def transform(self, X: Any) -> np.ndarray:
         """Return an array of shape (n, side, side, 3) of uint8."""
         pictures = np.empty((len(X), self.side, self.side, _CHANNELS), dtype=np.uint8)
-        for position, source in enumerate(X):
+
+        def fill(position: int, source: Any) -> None:
             pictures[position] = self._resized(source)
+
+        run_all([partial(fill, position, source) for position, source in enumerate(X)])
         return pictures
 
     def _resized(self, source: Any) -> np.ndarray:
@@ -196,12 +200,6 @@ class ReadPictures(Step):
         self._require(type(self.max_pixels) is int and self.max_pixels >= 1, "max_pixels")
         self._require(self.n_features_in_ == 1, "n_features_in_")
         self._require(self.n_features_out_ == self.side * self.side * _CHANNELS, "n_features_out_")
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.requires_fit = False
-        return tags
 
 
 def _upright_rgb(image: Image, name: str) -> Image:

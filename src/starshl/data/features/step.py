@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
 
 from ..._common.bundle import pack_values, unpack_values
 from ..._common.labels import LabelsLike
@@ -95,3 +96,20 @@ class Step(TransformerMixin, BaseEstimator, ABC):
             and bool(np.isfinite(array).all())
         )
         self._require(is_right, name)
+
+
+class Reader(Step):
+    """A step that reads raw items, such as a network: it learns nothing, and gives an item the same row every time.
+
+    What a network made of items is kept in a cache if ``is_slow``. ``weights_``, where there are any, is the SHA-256
+    of its weights: a file names it, and does not hold them.
+    """
+
+    is_slow: ClassVar[bool] = False
+    weights_: str
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.requires_fit = False
+        return tags

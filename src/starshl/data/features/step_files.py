@@ -10,10 +10,13 @@ from scipy import sparse
 
 from ..._common.bundle import pack_values, unpack_values
 from ...exceptions import BundleFormatError, MissingFunctionError
+from .minilm import MiniLM
 from .network import NetworkFeatures
 from .numeric import Impute, Reduce, Scale, UnitLength
+from .onnx_model import OnnxModel
 from .picture_files import ReadPictures
 from .pictures import PictureFeatures
+from .sentence_model import SentenceTransformerModel
 from .step import Step
 from .table import OneHot, TableFeatures
 from .text import Text
@@ -22,12 +25,15 @@ BUILT_IN_STEPS: dict[str, type[Step]] = {
     step.__name__: step
     for step in (
         Impute,
+        MiniLM,
         NetworkFeatures,
         OneHot,
+        OnnxModel,
         PictureFeatures,
         ReadPictures,
         Reduce,
         Scale,
+        SentenceTransformerModel,
         TableFeatures,
         Text,
         UnitLength,
@@ -71,7 +77,7 @@ def _pack_step(step: Any, probe: Probe | None, prefix: str, arrays: dict[str, np
     if is_built_in(step):
         return step.pack(prefix, arrays)
     packed = None if probe is None else _pack_probe(probe, prefix, arrays)
-    return {"name": None, "type": type(step).__name__, "probe": packed}
+    return {"name": None, "type": getattr(step, "name", type(step).__name__), "probe": packed}
 
 
 def unpack_steps(

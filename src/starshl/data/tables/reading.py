@@ -48,6 +48,7 @@ class Table:
     vectors : the one column or array that X was read from otherwise
     label_column : the column, array or file that y was read from
     decimal : what came before the decimals of numbers in text
+    stored_type : the type of the numbers in the file, which is that of X for text
     """
 
     X: TableRows
@@ -59,6 +60,7 @@ class Table:
     vectors: str | None = None
     label_column: str | None = None
     decimal: str = "."
+    stored_type: np.dtype | None = None
 
 
 def read_table(path: str | os.PathLike[str], columns: Columns | None = None) -> Table:
@@ -75,7 +77,7 @@ def read_table(path: str | os.PathLike[str], columns: Columns | None = None) -> 
     path, columns = check_readable(path), columns or Columns()
     source = _opened(path, columns)
     found = resolve_columns(source, columns)
-    X, cells = _read(source, found, columns, found.others)
+    X, stored_type, cells = _read(source, found, columns, found.others)
     y = None if found.labels is None else _labels(source, cells[found.labels])
     typed = {name: _typed(source, values) for name, values in cells.items()}
     table = Table(
@@ -88,6 +90,7 @@ def read_table(path: str | os.PathLike[str], columns: Columns | None = None) -> 
         vectors=found.vectors,
         label_column=found.labels,
         decimal=source.decimal if isinstance(source, TextSource) else ".",
+        stored_type=stored_type,
     )
     return with_wanted_labels(table, columns)
 
@@ -205,9 +208,10 @@ def _opened(path: Path, columns: Columns) -> Source:
 
 def _read(
     source: Source, found: ResolvedColumns, columns: Columns, others: Sequence[str]
-) -> tuple[TableRows, Mapping[str, Cells]]:
+) -> tuple[TableRows, np.dtype, Mapping[str, Cells]]:
     if columns.raw and not found.is_vectors:
-        return read_raw(source, found.features, columns, others)
+        raw, cells = read_raw(source, found.features, columns, others)
+        return raw, raw.dtype, cells
     if isinstance(source, ArraySource):
         source.require_entry_per_row(found.named if others else (), found.features[0])
     try:
@@ -216,11 +220,12 @@ def _read(
         if isinstance(source, TextSource) and error.causes and columns.features is not None:
             raise source.refusal(found.features, allow_missing=columns.allow_missing, for_model=True) from error
         raise
-    names = found.features if not found.is_vectors else None
+    assert X is not None  # features were asked for
+    names, stored_type = found.features if not found.is_vectors else None, X.dtype
     X = check_numbers(X, names, source, allow_missing=columns.allow_missing)
     if columns.features is None and names is not None:
         warn_of_identifiers(X, names, source)
-    return X, cells
+    return X, stored_type, cells
 
 
 def _labels(source: Source, cells: Cells) -> np.ndarray:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from . import explore, exports, home, map, model, rendering, teach
+from . import description, explore, exports, home, map, model, rendering, teach
 from .rendering import error_page
 
-ROUTERS = tuple(part.routes for part in (rendering, home, explore, teach, map, model, exports))
+ROUTERS = tuple(part.routes for part in (rendering, home, explore, teach, map, model, exports, description))
 
 __all__ = ["ROUTERS", "error_page"]

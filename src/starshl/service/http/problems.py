@@ -180,10 +180,7 @@ def add_problem_handlers(app: FastAPI) -> None:
 def _invalid(scope: Scope, error: RequestValidationError) -> Response:
     """Say which parts of a request are wrong, without repeating what was sent."""
     found = error.errors()
-    errors = [
-        {"where": ".".join(str(part) for part in entry["loc"])[:200], "message": _message(entry, scope)}
-        for entry in found[:_MOST_ERRORS]
-    ]
+    errors = [{"where": _place(entry["loc"]), "message": _message(entry, scope)} for entry in found[:_MOST_ERRORS]]
     first = f"{errors[0]['where']}: {errors[0]['message']}" if errors else "The request is not valid"
     more = f" ({len(found) - 1} more)" if len(found) > 1 else ""
     return problem(
@@ -197,9 +194,14 @@ def _message(entry: Mapping[str, Any], scope: Scope) -> str:
 
 def validation_message(entry: Mapping[str, Any], names: Sequence[str]) -> str:
     """Return where an error of pydantic is and what is wrong there; ``names`` are the fields that there are."""
-    where = ".".join(str(part) for part in entry["loc"])[:200]
+    where = _place(entry["loc"])
     message = _entry_message(entry, names)
     return f"{where}: {message}" if where else message
+
+
+def _place(where: Sequence[str | int]) -> str:
+    """Return a place in a body, without what pydantic calls the types that a value could have."""
+    return ".".join(str(part) for part in where if "[" not in str(part))[:200]
 
 
 def _entry_message(entry: Mapping[str, Any], names: Sequence[str]) -> str:

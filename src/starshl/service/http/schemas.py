@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, StrictStr, model_validator
 
 from ...client.answers import CollectionInfo, Job, Snapshot
 from ...codes.binary import BinaryCodes
@@ -32,9 +33,28 @@ Label = (
 Text = Annotated[str, Field(max_length=100_000)]
 #: A cell of a table, null where it is empty.
 Cell = Annotated[StrictStr, Field(max_length=100_000)] | StrictInt | Annotated[float, Field(allow_inf_nan=False)] | None
+MOST_CELLS = 10_000
+MOST_FIELDS = 100
+
+
+def _check_cells(row: Any) -> Any:
+    """Refuse the cells of a row at the first wrong one, which pydantic does for lists alone."""
+    for name, cell in _few(MOST_CELLS, row).items() if isinstance(row, dict) else ():
+        if isinstance(cell, bool) or not isinstance(cell, str | int | float | None):
+            raise ValueError(f"a cell is text, a number or null, and another thing arrived for {name[:80]!r}")
+    return row
+
+
+def _few(most: int, given: Any) -> Any:
+    """Refuse an object of too many names before each of them is checked."""
+    if isinstance(given, dict) and len(given) > most:
+        raise ValueError(f"there are {len(given)} names, and up to {most} are allowed")
+    return given
+
+
 TableRow = (
-    Annotated[dict[str, Cell], Field(min_length=1, max_length=10_000)]
-    | Annotated[list[Cell], Field(fail_fast=True, min_length=1, max_length=10_000)]
+    Annotated[dict[str, Cell], Field(min_length=1, max_length=MOST_CELLS), BeforeValidator(_check_cells)]
+    | Annotated[list[Cell], Field(fail_fast=True, min_length=1, max_length=MOST_CELLS)]
 )
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Vector = Annotated[list[Number], Field(fail_fast=True, min_length=1, max_length=1_000_000)]
@@ -63,6 +83,11 @@ class Strict(BaseModel):
         return given
 
 
+def _example(**body: Any) -> ConfigDict:
+    """Return the setting that shows a body in the description of the API, which leaves out what is None."""
+    return ConfigDict(json_schema_extra={"examples": [body]})
+
+
 class NewItem(Strict):
     """An item to store, as a vector, a text or a row of a table; without an id, it gets the next free one."""
 
@@ -77,6 +102,10 @@ class NewItem(Strict):
 
 class AddRequest(Strict):
     """Items to store, all of them or none."""
+
+    model_config = _example(
+        items=[{"vector": [0.1, 0.7, 0.2], "label": "ship", "metadata": {"year": 2024}, "reference": "ship.png"}]
+    )
 
     items: Annotated[list[NewItem], Field(fail_fast=True, min_length=1, max_length=MOST_ROWS)]
 
@@ -127,6 +156,8 @@ class ItemUpdate(Strict):
 class UpdateRequest(Strict):
     """New metadata of items."""
 
+    model_config = _example(items=[{"id": 7, "metadata": {"year": 2024}}])
+
     items: Annotated[list[ItemUpdate], Field(fail_fast=True, min_length=1, max_length=MOST_ROWS)]
 
 
@@ -138,11 +169,15 @@ class ItemLabel(Strict):
 class LabelsRequest(Strict):
     """New labels of items; null takes a label away."""
 
+    model_config = _example(items=[{"id": 7, "label": "ship"}, {"id": 8, "label": "boat"}])
+
     items: Annotated[list[ItemLabel], Field(fail_fast=True, min_length=1, max_length=MOST_ROWS)]
 
 
 class RenameRequest(Strict):
     """A class and its new name."""
+
+    model_config = _example(label="ship", name="vessel")
 
     label: Label
     name: Label
@@ -151,6 +186,8 @@ class RenameRequest(Strict):
 class MergeRequest(Strict):
     """A class, and the class that it becomes part of."""
 
+    model_config = _example(label="boat", into="ship")
+
     label: Label
     into: Label
 
@@ -158,11 +195,15 @@ class MergeRequest(Strict):
 class RemoveClassRequest(Strict):
     """A class to hide."""
 
+    model_config = _example(label="boat")
+
     label: Label
 
 
 class UndoRequest(Strict):
     """The number of a change of classes; null is the last one that stands."""
+
+    model_config = _example(number=2)
 
     number: Annotated[int, Field(ge=0)] | None = None
 
@@ -170,11 +211,15 @@ class UndoRequest(Strict):
 class ItemsRequest(Strict):
     """Ids of items."""
 
+    model_config = _example(ids=[7, 8])
+
     ids: Ids
 
 
 class FilterRequest(Strict):
     """Which items are meant: those that pass all filters, or all if there is none."""
+
+    model_config = _example(where={"year": {">=": 2020}}, labels=["ship"])
 
     where: Metadata | None = None
     labels: WantedLabels | None = None
@@ -195,12 +240,16 @@ class FilterRequest(Strict):
 class ListRequest(FilterRequest):
     """Which items to list: behind the id ``after``, and up to ``limit`` of them."""
 
+    model_config = _example(where={"year": {">=": 2020}}, after=7, limit=100)
+
     after: Id | None = None
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
 
 
 class RemoveRequest(Strict):
     """The items to remove: either ids, or a filter on metadata or labels."""
+
+    model_config = _example(ids=[7, 8])
 
     ids: Ids | None = None
     where: Metadata | None = None
@@ -219,6 +268,8 @@ class RemoveRequest(Strict):
 class VectorsRequest(Strict):
     """Vectors, texts or rows of a table to encode."""
 
+    model_config = _example(vectors=[[0.1, 0.7, 0.2]])
+
     vectors: Vectors | None = None
     texts: Annotated[list[Text], Field(fail_fast=True, min_length=1, max_length=MOST_QUERIES)] | None = None
     rows: Annotated[list[TableRow], Field(fail_fast=True, min_length=1, max_length=MOST_QUERIES)] | None = None
@@ -232,6 +283,8 @@ class VectorsRequest(Strict):
 
 class PredictRequest(VectorsRequest):
     """Vectors, texts or rows of a table to classify."""
+
+    model_config = _example(vectors=[[0.1, 0.7, 0.2]], probabilities=True)
 
     probabilities: bool = False
 
@@ -273,6 +326,8 @@ class SearchRequest(SearchSettings):
     With ``radius``, all items within that Hamming distance are found, and the nearest ``k`` of them returned.
     """
 
+    model_config = _example(vectors=[[0.1, 0.7, 0.2]], k=10, where={"year": {">=": 2020}})
+
     vectors: Annotated[list[Vector], Field(fail_fast=True, min_length=1, max_length=MOST_QUERIES)] | None = None
     items: Annotated[list[Id], Field(fail_fast=True, min_length=1, max_length=MOST_QUERIES)] | None = None
     texts: Annotated[list[Text], Field(fail_fast=True, min_length=1, max_length=MOST_QUERIES)] | None = None
@@ -293,6 +348,8 @@ class SearchRequest(SearchSettings):
 class SearchesRequest(Strict):
     """Searches with different options, answered together."""
 
+    model_config = _example(searches=[{"items": [7], "k": 5}, {"vectors": [[0.1, 0.7, 0.2]], "labels": ["ship"]}])
+
     searches: Annotated[list[SearchRequest], Field(fail_fast=True, min_length=1, max_length=100)]
 
     @model_validator(mode="after")
@@ -306,12 +363,16 @@ class SearchesRequest(Strict):
 class RecommendRequest(SearchSettings):
     """Ids of stored items: what is found is like the first ones, and unlike the others."""
 
+    model_config = _example(like=[7, 8], unlike=[9], k=10)
+
     like: Annotated[list[Id], Field(fail_fast=True, min_length=1, max_length=MOST_QUERIES)]
     unlike: Annotated[list[Id], Field(fail_fast=True, max_length=MOST_QUERIES)] = Field(default_factory=list)
 
 
 class FitRequest(Strict):
     """A hasher to fit on the kept vectors and the labels of a collection, which it then encodes again."""
+
+    model_config = _example(method="StarRidge", n_bits=32)
 
     method: Annotated[str, Field(max_length=100)] = "StarRidge"
     n_bits: Annotated[int, Field(ge=1, le=4096)] = 32
@@ -322,11 +383,19 @@ class FitRequest(Strict):
 class FieldsRequest(Strict):
     """Metadata fields to declare, and their types."""
 
-    fields: Annotated[dict[str, Literal["int", "float", "str", "bool"]], Field(min_length=1, max_length=100)]
+    model_config = _example(fields={"year": "int"})
+
+    fields: Annotated[
+        dict[str, Literal["int", "float", "str", "bool"]],
+        Field(min_length=1, max_length=MOST_FIELDS),
+        BeforeValidator(partial(_few, MOST_FIELDS)),
+    ]
 
 
 class SnapshotRequest(Strict):
     """The name of a new snapshot; the date and the time if there is none."""
+
+    model_config = _example(name="before-the-move")
 
     name: Annotated[str, Field(max_length=100)] | None = None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import numpy as np
 from fastapi import Depends, HTTPException, Query, Request
@@ -14,10 +14,11 @@ from ..._common.labels import Label
 from ..._common.strict_json import parse_json
 from ...client.answers import Written
 from ...collection.answers import Prediction
-from ...collection.embedding import unknown_texts, unknown_texts_note
+from ...collection.embedding import text_notes, unknown_texts
 from ...collection.labels import typed_label
 from ...collection.options import SearchOptions
 from ...collection.previews import PREVIEW_TYPES
+from ...data.features.embedder import Embedder
 from ...data.features.picture_files import MEDIA_TYPES
 from ..inputs import picture_and_preview, picture_vector, row_vectors, text_vectors
 from ..searcher import Searcher, VectorsLike
@@ -84,7 +85,7 @@ async def recommend(body: RecommendRequest, searcher: SearcherDep) -> SearchAnsw
 async def encode(body: VectorsRequest, searcher: SearcherDep) -> Encoded:
     """Encode vectors or texts as queries."""
     vectors = await _vectors(body, searcher)
-    notes = _text_notes(body, vectors, "the code there says nothing about it")
+    notes = await _text_notes(body, searcher, vectors, "the code there says nothing about it")
     return encoded_answer(await result_of(searcher.encode(vectors)), notes)
 
 
@@ -99,14 +100,14 @@ async def predict(body: PredictRequest, searcher: SearcherDep) -> Prediction:
     labels: list[Label | None] = list(predicted.labels)
     for position in unknown_texts(np.asarray(vectors)):
         labels[position] = None
-    return replace(predicted, labels=labels, notes=_text_notes(body, vectors, outcome))
+    return replace(predicted, labels=labels, notes=await _text_notes(body, searcher, vectors, outcome))
 
 
 async def _search(body: SearchRequest, searcher: Searcher) -> SearchAnswer:
     options = body.to_options()
     vectors = None if body.items is not None else await _vectors(body, searcher)
     found = await result_of(searcher.search(vectors, body.items, options))
-    return SearchAnswer(found, _text_notes(body, vectors) + await _notes(options, searcher))
+    return SearchAnswer(found, await _text_notes(body, searcher, vectors) + await _notes(options, searcher))
 
 
 async def _notes(options: SearchOptions, searcher: Searcher) -> list[str]:
@@ -123,14 +124,21 @@ async def _vectors(body: VectorsRequest | SearchRequest, searcher: Searcher) -> 
     return body.vectors
 
 
-def _text_notes(
+async def _text_notes(
     body: VectorsRequest | SearchRequest,
+    searcher: Searcher,
     vectors: VectorsLike | None,
     outcome: str = "what is found there means nothing",
 ) -> list[str]:
-    """Return a note about texts without a known word, if there are any, that says what becomes of them."""
-    note = None if body.texts is None else unknown_texts_note(body.texts, np.asarray(vectors), outcome)
-    return [] if note is None else [note]
+    """Return notes about texts without a known word, with what becomes of them, and about texts that are cut."""
+    if body.texts is None:
+        return []
+    return await in_thread(_notes_of_texts, searcher, body.texts, np.asarray(vectors), outcome)
+
+
+def _notes_of_texts(searcher: Searcher, texts: list[str], vectors: np.ndarray, outcome: str) -> list[str]:
+    with searcher.opened() as collection:
+        return text_notes(cast(Embedder, collection.embedder), texts, vectors, outcome)
 
 
 async def _picture(request: Request) -> bytes:

@@ -3,6 +3,7 @@
 import { make, notify } from "./shared.js";
 
 const MOST_CHOICES = 8;
+const MILLISECONDS_TO_NOTICE = 300; // that a name was not taken
 const folded = (name) => name.normalize("NFC").toLowerCase();
 const isNumber = (name) => /^\d+$/.test(name);
 
@@ -43,8 +44,8 @@ export function readName(typed, names) {
   if (begun.length) return { label: begun.length === 1 ? begun[0] : null, choices: begun, isNew: true, why: `begin with “${typed}”` };
   const similar = names.filter((name) => resembles(wanted, folded(name)));
   if (similar.length) return { label: null, choices: similar, isNew: true, why: `${similar.length === 1 ? "resembles" : "resemble"} “${typed}”` };
-  // Somebody who took a digit for the key of a class.
-  if (isNumber(typed) && names.length && !names.some(isNumber)) return { label: null, choices: [], isNew: true, why: "" };
+  // Somebody who took a digit for the key of a class, which it may have been until one got a name with digits.
+  if (isNumber(typed) && !names.every(isNumber)) return { label: null, choices: [], isNew: true, why: "" };
   return { label: typed, choices: [], isNew: true, why: "" };
 }
 
@@ -84,14 +85,32 @@ function askToChoose(typed, { choices, why }) {
  * ``choose`` labels with one of them, and ``withoutName`` is what Enter does while nothing is typed.
  */
 export function listenForNames(container, { names, choose, withoutName }) {
-  container.addEventListener("input", (event) => { if (event.target === boxOf(container)) showMeaning(container, names()); });
+  const asked = { typed: "", since: -Infinity }; // for which Enter asked to choose
+  container.addEventListener("input", (event) => {
+    if (event.target !== boxOf(container)) return;
+    asked.typed = "";
+    showMeaning(container, names());
+  });
   container.addEventListener("submit", (event) => {
     if (!event.target.contains(boxOf(container))) return;
     event.preventDefault();
     const typed = boxOf(container).value.trim();
     if (!typed) { withoutName(); return; }
     const meaning = readName(typed, names());
-    if (meaning.label === null) { showMeaning(container, names()); askToChoose(typed, meaning); } else choose(meaning.label);
+    if (meaning.label !== null) { choose(meaning.label); return; }
+    showMeaning(container, names());
+    askToChoose(typed, meaning);
+    Object.assign(asked, { typed, since: performance.now() });
+  });
+  // Somebody who did not see that Enter has labeled nothing types the next name: it must not become part of this one.
+  container.addEventListener("keydown", (event) => {
+    const typed = boxOf(container)?.value.trim();
+    if (event.key.length !== 1 || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("button")) return;
+    if (!typed || typed !== asked.typed) return;
+    const goesOn = names().some((name) => continues(folded(name), folded(typed + event.key)));
+    if (goesOn && performance.now() - asked.since > MILLISECONDS_TO_NOTICE) return;
+    event.preventDefault();
+    askToChoose(typed, readName(typed, names()));
   });
   container.addEventListener("click", (event) => {
     const name = event.target.closest("[data-name]")?.dataset.name;
