@@ -9,13 +9,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ..codes._hamming_loops import CHUNK, next_near_chunk
+from ..codes._hamming_loops import CHUNK, TILE, next_near_chunk
 from ..codes.score_rule import BEYOND_SATURATION, LEAST_PROBABILITY
 from ._probability_loops import entry_probabilities, word_probabilities
 
 # Sums of a few of these are finite in single precision.
 FARTHEST = 1e36
 LAST_ID = np.iinfo(np.int64).max
+# A query visits this part of all items alone before it waits for others.
+_ALONE = 8
 # Words whose probabilities are computed together: they stay in the fastest cache.
 _BLOCK = 512
 
@@ -100,11 +102,39 @@ def take_cheapest(heap, n, costs):
 
 
 @njit(cache=True, nogil=True)
-def limit_of(limit, saturated, cost, worst, ties):
-    """Return the largest distance up to ``limit`` whose score does not come after ``worst``, or is before it."""
-    while limit >= 0 and (cost + saturated[limit] > worst or (not ties and cost + saturated[limit] == worst)):
-        limit -= 1
-    return limit
+def limit_of(saturated, cost, worst, ties):
+    """Return the largest distance whose score comes before ``worst``, or with ``ties`` is equal to it; -1 for none."""
+    low, high = 0, len(saturated)
+    while low < high:
+        middle = (low + high) // 2
+        score = cost + saturated[middle]
+        if score < worst or (ties and score == worst):
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1
+
+
+@njit(cache=True, nogil=True)
+def scan_bits(planes, ids, first, stop, query, field, cost, saturated, best, best_ids, mask, distances):
+    """Put those items of a run, or of a part of it, that are among the best into their heap."""
+    # Equal fields leave the neighbor bits alone to differ.
+    query[0] = (query[0] & ~field) | (planes[0, first] & field)
+    while first < stop:
+        # Ids ascend in a run: where they have passed that of the worst, equal scores come too late.
+        limit = limit_of(saturated, cost, best[0], ids[first] <= best_ids[0])
+        if limit < 0:
+            break
+        first = next_near_chunk(planes, first, stop, query, limit, distances)
+        for i in range(min(CHUNK, stop - first)):
+            distance = np.int64(distances[i])
+            if distance > limit or (mask.size and not mask[first + i]):
+                continue
+            score = cost + saturated[distance]
+            if is_after(best[0], best_ids[0], score, ids[first + i]):
+                replace_worst(best, best_ids, score, ids[first + i])
+                limit = limit_of(saturated, cost, best[0], True)
+        first += CHUNK
 
 
 @njit(cache=True, nogil=True)
@@ -113,40 +143,43 @@ def nearest_by_bits(planes, ids, starts, numbers, field, rule, entries, posterio
 
     ``rule`` is (weight, least probability, number of labels), ``field`` the bits of the first plane that hold the word,
     ``saturated`` the part of the score that each number of different neighbor bits is.
+
+    Each query first visits its cheapest runs. If that leaves many, all queries pass through the others together, tile
+    by tile, which stay in the cache meanwhile.
     """
     weight, least, n_labels = rule
     n_queries, n_runs = len(queries), len(numbers)
     scores, found = np.full((n_queries, k), np.inf), np.full((n_queries, k), LAST_ID)
-    by_entry, costs, heap = np.empty(entries.shape[1]), np.empty(n_runs), np.empty(n_runs, np.int64)
-    distances = np.empty(CHUNK, np.uint64)
+    by_entry, costs = np.empty(entries.shape[1]), np.empty((n_queries, n_runs))
+    heap, distances = np.empty(n_runs, np.int64), np.empty(CHUNK, np.uint64)
+    own, some_left = queries.copy(), False
     for q in range(n_queries):
-        fill_costs(posteriors[q], entries, n_labels, numbers, weight, least, by_entry, costs)
-        n_left = cheapest_first(costs, heap)
-        query, best, best_ids = queries[q].copy(), scores[q], found[q]
-        while n_left and costs[heap[0]] <= best[0]:
-            run = take_cheapest(heap, n_left, costs)
+        best, best_ids = scores[q], found[q]
+        fill_costs(posteriors[q], entries, n_labels, numbers, weight, least, by_entry, costs[q])
+        n_left, n_visited = cheapest_first(costs[q], heap), 0
+        while n_left and costs[q, heap[0]] <= best[0]:
+            if n_visited > starts[-1] // _ALONE and n_queries > 1:
+                some_left = True
+                break
+            run = take_cheapest(heap, n_left, costs[q])
             n_left -= 1
-            first, stop, cost = starts[run], starts[run + 1], costs[run]
-            # Equal fields leave the neighbor bits alone to differ.
-            query[0] = (query[0] & ~field) | (planes[0, first] & field)
-            limit = limit_of(len(saturated) - 1, saturated, cost, best[0], ids[first] <= best_ids[0])
-            while limit >= 0:
-                first = next_near_chunk(planes, first, stop, query, limit, distances)
-                if first >= stop:
-                    break
-                for i in range(min(CHUNK, stop - first)):
-                    distance = np.int64(distances[i])
-                    if distance > limit or (mask.size and not mask[first + i]):
-                        continue
-                    score = cost + saturated[distance]
-                    if is_after(best[0], best_ids[0], score, ids[first + i]):
-                        replace_worst(best, best_ids, score, ids[first + i])
-                        limit = limit_of(limit, saturated, cost, best[0], True)
-                first += CHUNK
-                if first >= stop:
-                    break
-                # Ids ascend in a run: where they have passed that of the worst, equal scores come too late.
-                limit = limit_of(limit, saturated, cost, best[0], ids[first] <= best_ids[0])
+            n_visited += starts[run + 1] - starts[run]
+            cost, costs[q, run] = costs[q, run], np.inf
+            scan_bits(
+                *(planes, ids, starts[run], starts[run + 1], own[q], field, cost, saturated),
+                *(best, best_ids, mask, distances),
+            )
+    if some_left:
+        for run in range(n_runs):
+            for first in range(starts[run], starts[run + 1], TILE):
+                stop = min(first + TILE, starts[run + 1])
+                for q in range(n_queries):
+                    cost = costs[q, run]
+                    if cost <= scores[q, 0] and cost < np.inf:
+                        scan_bits(
+                            *(planes, ids, first, stop, own[q], field, cost, saturated),
+                            *(scores[q], found[q], mask, distances),
+                        )
     return scores, found
 
 
@@ -165,11 +198,9 @@ def within_by_bits(planes, ids, starts, numbers, field, rule, entries, posterior
             if cost == np.inf:
                 continue
             query[0] = (query[0] & ~field) | (planes[0, first] & field)
-            limit = limit_of(len(saturated) - 1, saturated, cost, radius, True)
-            while limit >= 0:
+            limit = limit_of(saturated, cost, radius, True)
+            while limit >= 0 and first < stop:
                 first = next_near_chunk(planes, first, stop, query, limit, distances)
-                if first >= stop:
-                    break
                 hits, scores = with_room(hits, scores, n_hits, CHUNK)
                 for i in range(min(CHUNK, stop - first)):
                     distance = np.int64(distances[i])

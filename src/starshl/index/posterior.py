@@ -26,7 +26,8 @@ from .memory import MemoryIndex, passing_items, positions_of
 from .word_items import WordItems
 
 _EVERY_ITEM = np.empty(0, np.bool_)
-_ITEMS_PER_TASK = 1 << 20  # about a millisecond of one thread
+# A task is at least this many queries, and more where items are few.
+_QUERIES_PER_TASK, _ITEMS_PER_TASK = 32, 1 << 22
 _MOST_WORD_BITS = 1 << 14
 #: Query numbers, scores and ids of items, in any order.
 Found = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -200,7 +201,7 @@ def _narrowed(items: WordItems, mask: np.ndarray | None, n_queries: int) -> tupl
 
 
 def _pieces(items: WordItems, asked: EncodedQueries) -> list[slice]:
-    return tiles(len(asked), max(1, _ITEMS_PER_TASK // max(len(items), 1)))
+    return tiles(len(asked), max(_QUERIES_PER_TASK, _ITEMS_PER_TASK // max(len(items), 1)))
 
 
 class PosteriorIndex(WordIndex):
