@@ -5,17 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from copy import copy
+from dataclasses import replace
 from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._common.validation import check_integer
-from ..codes.binary import BinaryCodes, n_bytes
+from .._common.words import counted
+from ..codes.binary import BinaryCodes
+from ..codes.queries import EncodedQueries
 from ..exceptions import UnknownIdError
 from ..index.base import HammingIndex, Neighbors, RadiusNeighbors, next_ids
-from ..index.memory import FlatIndex
+from ..index.memory import FlatIndex, MemoryIndex
 from .code_folder import load_codes, read_manifest
 from .engine import DaskEngine
 
@@ -70,9 +75,10 @@ class _Shards(NamedTuple):
 
 
 class ShardedIndex(HammingIndex):
-    """Exact search over shards that workers hold; equal to one :class:`starshl.index.FlatIndex` with all codes.
+    """Exact search over shards that workers hold; equal to one index with all codes.
 
-    Every worker answers for its shards, and the answers are merged by distance and then by id. A shard is the result of
+    Every worker answers for its shards, and the answers are merged by distance and then by id: the distance of an item
+    depends on the query and the item alone. A shard is the result of
     a task that never changes: when a worker is lost, Dask makes its shards again from the codes that were added, or
     reads them from their files again.
 
@@ -80,6 +86,9 @@ class ShardedIndex(HammingIndex):
     ----------
     n_bits : int
     client : distributed.Client
+    like : MemoryIndex, default=None
+        An empty index of the kind that shards are, such as ``hasher.make_index(codes[:0])`` for codes that a hasher
+        compares in its own way; None is :class:`starshl.index.FlatIndex`.
 
     Examples
     --------
@@ -89,16 +98,30 @@ class ShardedIndex(HammingIndex):
         distances, ids = index.search(hasher.encode(X), k=10)
     """
 
-    supports = frozenset({"mask", "reconstruct", "remove", "threads"})
-
-    def __init__(self, n_bits: int, client: Any) -> None:
+    def __init__(self, n_bits: int, client: Any, *, like: MemoryIndex | None = None) -> None:
         self.n_bits = check_integer(n_bits, "n_bits", low=1)
+        self._like = FlatIndex(self.n_bits) if like is None else like
+        if self._like.n_bits != self.n_bits or len(self._like):
+            raise ValueError(
+                f"like holds {counted(len(self._like), 'code')}, of {counted(self._like.n_bits, 'bit')}; it must be "
+                f"empty, for codes of {counted(self.n_bits, 'bit')}. Give hasher.make_index(codes[:0])."
+            )
+        # What these classes promise, an index of shards keeps.
+        self.supports = self._like.supports & {"mask", "probability", "reconstruct", "remove", "threads"}
+        self.metric, self.distance_type = self._like.metric, self._like.distance_type
         self._engine = DaskEngine(client)
         self._state = _Shards((), 0)
         self._changing = Lock()
 
     @classmethod
-    def open(cls, folder: str | os.PathLike[str], client: Any, *, shard_partitions: int = 16) -> Self:
+    def open(
+        cls,
+        folder: str | os.PathLike[str],
+        client: Any,
+        *,
+        shard_partitions: int = 16,
+        like: MemoryIndex | None = None,
+    ) -> Self:
         """Return an index of the codes that :func:`starshl.distributed.encode` wrote; ids are the numbers of the rows.
 
         Workers read the files themselves, so all of them must be able to reach the folder. ``shard_partitions`` of them
@@ -108,13 +131,15 @@ class ShardedIndex(HammingIndex):
         step = check_integer(shard_partitions, "shard_partitions", low=1)
         if not manifest["complete"]:
             load_codes(folder)  # says why not
-        index = cls(manifest["n_bits"], client)
+        index = cls(manifest["n_bits"], client, like=like)
         index.space_id = manifest["space_id"]
         lengths = [entry["rows"] for entry in manifest["partitions"]]
         firsts = np.cumsum([0, *lengths])
         path = os.path.abspath(folder)
         shards = tuple(
-            index._engine.submit(_read_shard, path, range(start, min(start + step, len(lengths))), int(firsts[start]))
+            index._engine.submit(
+                *(_read_shard, index._like, path, range(start, min(start + step, len(lengths))), int(firsts[start]))
+            )
             for start in range(0, len(lengths), step)
         )
         index._state = _Shards(shards, manifest["n_rows"])
@@ -148,7 +173,9 @@ class ShardedIndex(HammingIndex):
                     "Remove it first, or give a new id."
                 )
             shards, n_items = self._state
-            self._state = _Shards((*shards, self._engine.submit(_make_shard, codes, ids)), n_items + len(ids))
+            self._state = _Shards(
+                (*shards, self._engine.submit(_with_codes, self._like, codes, ids)), n_items + len(ids)
+            )
         return ids
 
     def _remove(self, ids: np.ndarray) -> None:
@@ -157,28 +184,52 @@ class ShardedIndex(HammingIndex):
             shards = tuple(self._engine.submit(_without, shard, ids) for shard in self._state.shards)
             self._state = _Shards(shards, self._state.n_items - len(ids))
 
-    def _search(
+    def _nearest(
         self,
-        codes: BinaryCodes,
+        queries: EncodedQueries,
         k: int,
         *,
         among: np.ndarray | None,
         where: Mapping[str, Any] | None,
         scores: np.ndarray | None,
+        min_probability: float,
     ) -> Neighbors:
-        return merged_neighbors(self._ask(_nearest, codes, k, self._as_ids(among)), len(codes), k)
+        answers = self._ask(_nearest, queries, k, self._as_ids(among), self._least(min_probability))
+        return merged_neighbors(answers, len(queries), k)
 
-    def _search_radius(
-        self, codes: BinaryCodes, radius: int, *, among: np.ndarray | None, where: Mapping[str, Any] | None
+    def _within(
+        self,
+        queries: EncodedQueries,
+        radius: float,
+        *,
+        among: np.ndarray | None,
+        where: Mapping[str, Any] | None,
+        min_probability: float,
     ) -> RadiusNeighbors:
-        return merged_radius_neighbors(self._ask(_within, codes, radius, self._as_ids(among)), len(codes))
+        answers = self._ask(_within, queries, radius, self._as_ids(among), self._least(min_probability))
+        return merged_radius_neighbors(answers, len(queries))
+
+    def _least(self, min_probability: float) -> float | None:
+        return min_probability if "probability" in self.supports else None
+
+    def probabilities(self, queries: BinaryCodes | EncodedQueries, ids: ArrayLike) -> np.ndarray:
+        self._require("probability")
+        asked, wanted = self._asked(queries), np.asarray(ids)
+        self._require_known(np.setdiff1d(wanted, -1))
+        # Each item is in one shard, and its probability is 0 in the others.
+        found = [np.zeros(wanted.shape), *self._ask(_probabilities, asked, wanted)]
+        return np.sum(found, axis=0)
 
     def _reconstruct(self, ids: np.ndarray) -> BinaryCodes:
         self._require_known(ids)
-        packed = np.empty((len(ids), n_bytes(self.n_bits)), np.uint8)
+        nothing = self._like.reconstruct([])
+        packed = np.empty((len(ids), nothing.packed.shape[1]), np.uint8)
+        classes = np.full(len(ids), -1, np.int32)
         for places, found in self._ask(_codes_of, ids):
-            packed[places] = found
-        return BinaryCodes(packed, self.n_bits)
+            packed[places] = found.packed
+            if found.classes is not None:
+                classes[places] = found.classes
+        return BinaryCodes(packed, self.n_bits, classes=classes if np.any(classes >= 0) else None)
 
     def _as_ids(self, among: np.ndarray | None) -> np.ndarray | None:
         if among is None or among.dtype != np.bool_:
@@ -202,61 +253,70 @@ class ShardedIndex(HammingIndex):
         return [self._engine.fetch(each) for each in asked]
 
 
-def _answer(question: Callable[..., Any], arguments: tuple[Any, ...], shard: FlatIndex) -> Any:
+def _answer(question: Callable[..., Any], arguments: tuple[Any, ...], shard: MemoryIndex) -> Any:
     return question(shard, *arguments)
 
 
-def _make_shard(codes: BinaryCodes, ids: np.ndarray) -> FlatIndex:
-    return FlatIndex.from_codes(codes, ids)
-
-
-def _read_shard(folder: str, partitions: range, first: int) -> FlatIndex:
-    shard: FlatIndex | None = None
-    for partition in partitions:
-        codes = load_codes(folder, partition)
-        shard = FlatIndex(codes.n_bits) if shard is None else shard
-        shard.add(codes, np.arange(first, first + len(codes)))
-        first += len(codes)
-    assert shard is not None, "A shard has at least one partition."
+def _with_codes(like: MemoryIndex, codes: BinaryCodes, ids: np.ndarray) -> MemoryIndex:
+    """Return a shard of these codes."""
+    shard = copy(like)
+    shard.add(codes, ids)
     return shard
 
 
-def _without(shard: FlatIndex, ids: np.ndarray) -> FlatIndex:
+def _read_shard(like: MemoryIndex, folder: str, partitions: range, first: int) -> MemoryIndex:
+    shard = copy(like)
+    for partition in partitions:
+        codes = load_codes(folder, partition)
+        shard.add(codes, np.arange(first, first + len(codes)))
+        first += len(codes)
+    return shard
+
+
+def _without(shard: MemoryIndex, ids: np.ndarray) -> MemoryIndex:
     """Return a shard without some ids; the given one stays as it is, because others may be reading it."""
     ids = ids[shard.holds(ids)]
     if len(ids) == 0:
         return shard
-    kept = shard.ids[~np.isin(shard.ids, ids)]
-    smaller = FlatIndex(shard.n_bits)
-    smaller.add(shard.reconstruct(kept), kept)
+    smaller = copy(shard)
+    smaller.remove(ids)
     return smaller
 
 
-def _ids_of(shard: FlatIndex) -> np.ndarray:
+def _ids_of(shard: MemoryIndex) -> np.ndarray:
     return np.array(shard.ids)
 
 
-def _last_id_of(shard: FlatIndex) -> int | None:
+def _last_id_of(shard: MemoryIndex) -> int | None:
     return shard.last_id
 
 
-def _holds(shard: FlatIndex, ids: np.ndarray) -> np.ndarray:
+def _holds(shard: MemoryIndex, ids: np.ndarray) -> np.ndarray:
     return shard.holds(ids)
 
 
-def _nearest(shard: FlatIndex, codes: BinaryCodes, k: int, among: np.ndarray | None) -> Neighbors:
-    return shard.search(_of_space(codes, shard), k, among=among)
+def _nearest(
+    shard: MemoryIndex, queries: EncodedQueries, k: int, among: np.ndarray | None, least: float | None
+) -> Neighbors:
+    return shard.search(_of_space(queries, shard), k, among=among, min_probability=least)
 
 
-def _within(shard: FlatIndex, codes: BinaryCodes, radius: int, among: np.ndarray | None) -> RadiusNeighbors:
-    return shard.search_radius(_of_space(codes, shard), radius, among=among)
+def _within(
+    shard: MemoryIndex, queries: EncodedQueries, radius: float, among: np.ndarray | None, least: float | None
+) -> RadiusNeighbors:
+    return shard.search_radius(_of_space(queries, shard), radius, among=among, min_probability=least)
 
 
-def _codes_of(shard: FlatIndex, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _probabilities(shard: MemoryIndex, queries: EncodedQueries, ids: np.ndarray) -> np.ndarray:
+    here = np.isin(ids, shard.ids)
+    return np.where(here, shard.probabilities(_of_space(queries, shard), np.where(here, ids, -1)), 0.0)
+
+
+def _codes_of(shard: MemoryIndex, ids: np.ndarray) -> tuple[np.ndarray, BinaryCodes]:
     places = np.flatnonzero(shard.holds(ids))
-    return places, shard.reconstruct(ids[places]).packed
+    return places, shard.reconstruct(ids[places])
 
 
-def _of_space(codes: BinaryCodes, shard: FlatIndex) -> BinaryCodes:
+def _of_space(queries: EncodedQueries, shard: MemoryIndex) -> EncodedQueries:
     """Return queries without a question that the whole index has asked already: whether the spaces agree."""
-    return BinaryCodes(codes.packed, codes.n_bits, shard.space_id)
+    return replace(queries, codes=replace(queries.codes, space_id=shard.space_id))

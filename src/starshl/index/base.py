@@ -9,12 +9,12 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from numbers import Real
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .._common.validation import check_integer
+from .._common.validation import check_integer, check_number
 from .._common.warn import warn_caller
 from .._common.words import counted
 from ..codes.binary import BinaryCodes, Metric
@@ -73,11 +73,11 @@ class HammingIndex(ABC):
         refused, in additions and in searches. If only one side is unknown, the index warns once.
     """
 
-    supports: ClassVar[frozenset[str]] = frozenset()
+    supports: frozenset[str] = frozenset()
     #: The distance that answers are ordered by: that of ``BinaryCodes.metric``.
-    metric: ClassVar[Metric] = "hamming"
+    metric: Metric = "hamming"
     #: The type of distances: numbers of bits, unless a class says otherwise.
-    distance_type: ClassVar[type[np.number[Any]]] = np.int32
+    distance_type: type[np.number[Any]] = np.int32
 
     n_bits: int
     space_id: str | None = None
@@ -155,14 +155,13 @@ class HammingIndex(ABC):
             How likely an item must be of the query's class, from 0 to 1, where the index supports "probability". Where
             that leaves fewer than k items, the last ids are -1 and their distances infinite.
         """
-        self._check_probability(min_probability)
-        codes = self._codes_of(queries)
+        asked, least = self._asked(queries), self._check_probability(min_probability)
         k = check_integer(k, "k", low=1)
         among = self._check_filters(among, where)
         if scores is not None:
             self._require("scores")
-            scores = _check_scores(scores, codes)
-        return self._search(codes, k, among=among, where=where, scores=scores)
+            scores = _check_scores(scores, asked.codes)
+        return self._nearest(asked, k, among=among, where=where, scores=scores, min_probability=least)
 
     def search_radius(
         self,
@@ -174,12 +173,9 @@ class HammingIndex(ABC):
         min_probability: float | None = None,
     ) -> RadiusNeighbors:
         """Return all items within ``radius`` (inclusive) of each query; filters are those of :meth:`search`."""
-        self._check_probability(min_probability)
-        codes = self._codes_of(queries)
-        if isinstance(radius, float) and radius == np.inf:
-            radius = self.n_bits
-        radius = min(check_integer(radius, "radius", low=0), self.n_bits)
-        return self._search_radius(codes, radius, among=self._check_filters(among, where), where=where)
+        asked, least = self._asked(queries), self._check_probability(min_probability)
+        radius, among = self._check_radius(radius), self._check_filters(among, where)
+        return self._within(asked, radius, among=among, where=where, min_probability=least)
 
     def probabilities(self, queries: BinaryCodes | EncodedQueries, ids: ArrayLike) -> np.ndarray:
         """Return how likely items are of the class of a query, float64 of the shape of ``ids``.
@@ -277,11 +273,44 @@ class HammingIndex(ABC):
             warn_of_unknown_space(codes.space_id, held)
         return True
 
-    def _codes_of(self, queries: BinaryCodes | EncodedQueries) -> BinaryCodes:
-        """Return the codes of queries, or raise if this index cannot compare them."""
+    def _nearest(
+        self,
+        queries: EncodedQueries,
+        k: int,
+        *,
+        among: np.ndarray | None,
+        where: Mapping[str, Any] | None,
+        scores: np.ndarray | None,
+        min_probability: float,
+    ) -> Neighbors:
+        """Search with checked arguments; an index that compares codes alone writes :meth:`_search`."""
+        return self._search(queries.codes, k, among=among, where=where, scores=scores)
+
+    def _within(
+        self,
+        queries: EncodedQueries,
+        radius: float,
+        *,
+        among: np.ndarray | None,
+        where: Mapping[str, Any] | None,
+        min_probability: float,
+    ) -> RadiusNeighbors:
+        """Search with checked arguments; an index that compares codes alone writes :meth:`_search_radius`."""
+        return self._search_radius(queries.codes, int(radius), among=among, where=where)
+
+    def _asked(self, queries: BinaryCodes | EncodedQueries) -> EncodedQueries:
+        """Return queries, or raise if this index cannot compare them."""
         codes = self.check_codes(queries.codes if isinstance(queries, EncodedQueries) else queries)
         self._check_space(codes)
-        return codes
+        return queries if isinstance(queries, EncodedQueries) else EncodedQueries(codes)
+
+    def _check_radius(self, radius: float) -> float:
+        """Return the radius as a number that the distances of this index can be compared with."""
+        if self.distance_type is np.float64:
+            return check_number(radius, "radius", low=0, finite=False)
+        if isinstance(radius, float) and radius == np.inf:
+            return self.n_bits
+        return min(check_integer(radius, "radius", low=0), self.n_bits)
 
     def _check_probability(self, value: float | None) -> float:
         """Return the least probability as a number; 0 leaves nothing out."""

@@ -68,6 +68,7 @@ class HybridIndex(WordIndex):
 
     kind = "hybrid"
     metric = "hybrid"
+    words: WordDictionary
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -49,7 +49,8 @@ class MemoryIndex(HammingIndex):
         cls, codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int | None = None, **settings: Any
     ) -> Self:
         """Return a new index of these codes; ``settings`` are further arguments of the class."""
-        index = cls(codes.n_bits, n_jobs=n_jobs, **settings)
+        make: Callable[..., Self] = cls
+        index = make(codes.n_bits, n_jobs=n_jobs, **settings)
         index.add(codes, ids)
         return index
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.threads import run_all, tiles
-from .._common.validation import check_integer, check_number
+from .._common.validation import check_integer
 from ..codes.binary import BinaryCodes
 from ..codes.hamming import few_pass
 from ..codes.hamming_words import HammingWords
@@ -62,54 +62,43 @@ class WordIndex(MemoryIndex):
         self.words, self.rule = words, rule
         self._set_up(n_bits, WordItems.empty_with(n_bits, words, keeps_codes), n_jobs)
 
-    def search(
+    def _nearest(
         self,
-        queries: BinaryCodes | EncodedQueries,
-        k: int = 10,
+        queries: EncodedQueries,
+        k: int,
         *,
-        among: ArrayLike | None = None,
-        where: Mapping[str, Any] | None = None,
-        scores: ArrayLike | None = None,
-        min_probability: float | None = None,
+        among: np.ndarray | None,
+        where: Mapping[str, Any] | None,
+        scores: np.ndarray | None,
+        min_probability: float,
     ) -> Neighbors:
-        """Return the k best items of each query, by score and then by id; filters are those of other indexes.
-
-        With ``min_probability``, items that are less likely of the query's class are left out. Where that leaves fewer
-        than k, the id is -1 and the distance infinite.
-        """
-        asked, k, least = self._asked(queries), check_integer(k, "k", low=1), self._check_probability(min_probability)
-        among = self._check_filters(among, where)
-        if scores is not None:
-            self._require("scores")
         items = self._items
         mask, k = passing_items(items, among, k)
-        if k == 0 or not len(asked):
-            return Neighbors(np.empty((len(asked), k)), np.empty((len(asked), k), np.int64))
-        items, mask = _narrowed(items, mask, len(asked))
-        tasks = [partial(self._best, items, asked[some], k, mask, least) for some in _pieces(items, asked)]
-        parts = run_all(tasks, self.n_jobs)
+        if k == 0 or not len(queries):
+            return Neighbors(np.empty((len(queries), k)), np.empty((len(queries), k), np.int64))
+        items, mask = _narrowed(items, mask, len(queries))
+        find = partial(self._best, items, k=k, mask=mask, least=min_probability)
+        parts = run_all([partial(find, queries[some]) for some in _pieces(items, queries)], self.n_jobs)
         distances, ids = (np.concatenate(part) for part in zip(*parts, strict=True))
         order = np.lexsort((ids, distances), axis=1)
         distances, ids = np.take_along_axis(distances, order, axis=1), np.take_along_axis(ids, order, axis=1)
         return Neighbors(distances, np.where(np.isinf(distances), -1, ids))
 
-    def search_radius(
+    def _within(
         self,
-        queries: BinaryCodes | EncodedQueries,
-        radius: float = np.inf,
+        queries: EncodedQueries,
+        radius: float,
         *,
-        among: ArrayLike | None = None,
-        where: Mapping[str, Any] | None = None,
-        min_probability: float | None = None,
+        among: np.ndarray | None,
+        where: Mapping[str, Any] | None,
+        min_probability: float,
     ) -> RadiusNeighbors:
-        """Return all items within ``radius`` (inclusive), and with ``min_probability`` only likely ones."""
-        asked, least = self._asked(queries), self._check_probability(min_probability)
-        radius = check_number(radius, "radius", low=0, finite=False)
         items = self._items
-        mask, _ = passing_items(items, self._check_filters(among, where), 1)
-        items, mask = _narrowed(items, mask, len(asked))
-        pieces = _pieces(items, asked)
-        parts = run_all([partial(self._all, items, asked[some], radius, mask, least) for some in pieces], self.n_jobs)
+        mask, _ = passing_items(items, among, 1)
+        items, mask = _narrowed(items, mask, len(queries))
+        pieces = _pieces(items, queries)
+        find = partial(self._all, items, radius=radius, mask=mask, least=min_probability)
+        parts = run_all([partial(find, queries[some]) for some in pieces], self.n_jobs)
         starts, distances, ids = [np.zeros(1, np.int64)], [np.empty(0)], [np.empty(0, np.int64)]
         for some, (numbers, scores, found) in zip(pieces, parts, strict=True):
             order = np.lexsort((found, scores, numbers))
@@ -149,10 +138,9 @@ class WordIndex(MemoryIndex):
 
     def _asked(self, queries: BinaryCodes | EncodedQueries) -> EncodedQueries:
         """Return checked queries with their posteriors."""
-        codes = self._codes_of(queries)
-        asked = queries if isinstance(queries, EncodedQueries) else EncodedQueries(codes)
+        asked = super()._asked(queries)
         if asked.posteriors is None:
-            asked = replace(asked, posteriors=self.words.posteriors_of(codes))
+            asked = replace(asked, posteriors=self.words.posteriors_of(asked.codes))
         assert asked.posteriors is not None
         if asked.posteriors.shape[1] != self.words.n_classes:
             raise ValueError(
@@ -186,7 +174,8 @@ class WordIndex(MemoryIndex):
     def _of_arrays(cls, n_bits: int, arrays: dict[str, np.ndarray], own: tuple[str, ...], **settings: Any) -> Self:
         """Return the index of a file whose further arrays have been read."""
         words = words_of_arrays(arrays)
-        index = cls(n_bits, words, **settings)
+        make: Callable[..., Self] = cls
+        index = make(n_bits, words, **settings)
         known = ("ids", "starts", "classes", "words", *arrays_of_words(words), *own)
         check_names(arrays, (*known, "planes") if index._items.keeps_codes else known)
         index._items = index._items.with_arrays(arrays)

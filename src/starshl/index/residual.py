@@ -120,6 +120,7 @@ class ResidualIndex(WordIndex):
 
     kind = "residual"
     metric = "hybrid"
+    words: WordDictionary
 
     def __init__(
         self,
@@ -183,6 +184,8 @@ class ResidualIndex(WordIndex):
 
     def _arguments(self, items: WordItems, asked: EncodedQueries, least: float) -> tuple[object, ...]:
         terms, scales = items.terms, self.reconstruction.scales
+        assert terms is not None
+        assert asked.vectors is not None
         heads = np.empty((len(asked), 1 + self.words.n_classes))
         parts = np.zeros((len(asked), 8 * self._n_table_bytes(items)))
         centers = self.reconstruction.centers - self._origin

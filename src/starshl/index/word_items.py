@@ -128,7 +128,7 @@ class WordItems(IndexItems):
     classes: np.ndarray
     run_words: RunWords
     n_sorted: int = 0
-    last_id: int | None = None  # type: ignore[assignment]  # a field where others have a property
+    last_id: int | None = None
     terms: ItemTerms | None = None
     term_buffer: np.ndarray = field(default_factory=partial(np.empty, 0, np.float32))
 
