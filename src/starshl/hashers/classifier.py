@@ -152,7 +152,7 @@ class ClassifierHasher(WordHasher):
         self.codebook_seed_ = seeds[0]
         with single_threaded_blas():
             self._learn(_seeded(estimator, seeds[1]), rows, labels, seeds[2])
-        few = rows[:_PROBE_ROWS]
+        few: Any = rows[:_PROBE_ROWS]
         self.probe_rows_ = few.toarray() if issparse(few) else np.array(few)
         self.probe_ = self._probabilities(self.probe_rows_)
         self._set_codewords(n_bits, self.codewords)

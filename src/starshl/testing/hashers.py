@@ -236,8 +236,8 @@ def check_codes_stand_for_posteriors_as_declared(case: Case) -> None:
         return
     expect("probability" in hasher.supports, "there are words of classes, and supports does not name 'probability'.")
     shape = len(case.X), len(hasher.class_labels)
-    given = queries.posteriors
-    expect(given is not None and given.shape == shape, f"posteriors of queries must have the shape {shape}.")
+    given: Any = queries.posteriors
+    expect(np.shape(given) == shape, f"posteriors of queries must have the shape {shape}.")
     expect(
         np.allclose(given, hasher.predict_proba(case.X), atol=1e-5), "queries have other posteriors than predict_proba."
     )
