@@ -6,9 +6,9 @@ import numpy as np
 from numba import njit
 
 # Of the cross-entropy, below which a flip is a matter of rounding.
-_LEAST_GAIN = np.float32(1e-6)
+LEAST_GAIN = np.float32(1e-6)
 # Of a class, compared with the likeliest one, below which it does not count.
-_LEAST_SHARE = np.float32(1e-9)
+LEAST_SHARE = np.float32(1e-9)
 
 
 @njit(cache=True, nogil=True)
@@ -45,11 +45,11 @@ def encode(posteriors, codewords, sharpness, keeps_nearest, words):
             expected[:] = 0
             for g in range(n_classes):
                 share = np.exp(-a * (distances[g] - least))
-                if share > _LEAST_SHARE:
+                if share > LEAST_SHARE:
                     total += share
                     for b in range(n_bits):
                         expected[b] += share * codewords[g, b]
-            best, gain = -1, -_LEAST_GAIN
+            best, gain = -1, -LEAST_GAIN
             for b in range(n_bits):
                 # cosh a - w t sinh a, for t the expected bit.
                 factor = decay + sinh_a * (np.float32(1) - word[b] * (expected[b] / total))

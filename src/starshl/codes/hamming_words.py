@@ -18,7 +18,7 @@ _LARGEST, _MOST_STEPS, _TOLERANCE = 4.0, 20, 0.02
 _ROWS_AT_ONCE = 1024
 # Of queries where bits are counted. With 3 instead of 5, unlabeled items come in nearly the same order, labeled ones in
 # a worse one.
-_SHARPENING = 5
+SHARPENING = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ class HammingWords:
 
         They are those of sharper posteriors, in proportion to p**5: words of doubt on both sides are far from all.
         """
-        sharper = (posteriors / posteriors.max(axis=1, keepdims=True)) ** _SHARPENING
+        sharper = (posteriors / posteriors.max(axis=1, keepdims=True)) ** SHARPENING
         return self.encode(sharper / sharper.sum(axis=1, keepdims=True), keeps_nearest=True)
 
     def encode_items(self, posteriors: np.ndarray, columns: np.ndarray) -> np.ndarray:

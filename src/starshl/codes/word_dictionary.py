@@ -64,8 +64,13 @@ class WordDictionary:
 
     def numbers_of(self, posteriors: np.ndarray) -> np.ndarray:
         """Return the number of the learned entry of least cross-entropy for each posterior."""
+        first, logs = self.learned_logs()
+        return first + _nearest(np.asarray(posteriors, np.float32), logs)
+
+    def learned_logs(self) -> tuple[int, np.ndarray]:
+        """Return the number of the first learned entry, and the logarithms of all learned ones."""
         first = self.n_classes if self.has_labels else 0
-        return first + _nearest(np.asarray(posteriors, np.float32), _logs(self.entries[first:]))
+        return first, _logs(self.entries[first:])
 
     def numbers_of_classes(self, columns: np.ndarray) -> np.ndarray:
         """Return the numbers of the entries that stand for labels of these classes."""

@@ -22,9 +22,13 @@ Operand: TypeAlias = "Value | ArrayLike"
 
 
 class Graph:
-    """Nodes and constants in the order in which they were asked for; equal ones are stored once."""
+    """Nodes and constants in the order in which they were asked for; equal ones are stored once.
 
-    def __init__(self) -> None:
+    A graph inside another one, the body of a loop, has names that begin differently, and may use values of the other.
+    """
+
+    def __init__(self, prefix: str = "") -> None:
+        self.prefix = prefix
         self.nodes: list[Any] = []
         self.initializers: dict[str, Any] = {}
         self.n_constant_bytes = 0
@@ -42,7 +46,7 @@ class Graph:
                     f"The numbers of this hasher take more than {MAX_MODEL_BYTES / 2**30:.1f} GiB, and an ONNX file "
                     "holds no more. Compress the hasher first (hasher.compress), or write single precision."
                 )
-            name = f"constant_{len(self.initializers)}"
+            name = f"{self.prefix}constant_{len(self.initializers)}"
             self.initializers[name] = numpy_helper.from_array(array, name)
             self._constants[key] = Value(self, name, array.dtype)
         return self._constants[key]
@@ -58,7 +62,7 @@ class Graph:
         key = (operator, tuple(value.name for value in inputs), repr(sorted(attributes.items())))
         if key in self._results:
             return [self._results[*key, place] for place in range(len(dtypes))]
-        names = [f"value_{len(self.nodes)}_{place}" for place in range(len(dtypes))]
+        names = [f"{self.prefix}value_{len(self.nodes)}_{place}" for place in range(len(dtypes))]
         self.nodes.append(helper.make_node(operator, [value.name for value in inputs], names, **attributes))
         values = [Value(self, name, dtype) for name, dtype in zip(names, dtypes, strict=True)]
         self._results[key] = values[0]

@@ -15,9 +15,11 @@ from .._common.files import write_atomically
 from .._common.validation import check_choice
 from .._version import __version__
 from ..codes.binary import BIT_ORDER, n_bytes
+from ..codes.hamming_words import HammingWords
 from ..data.features.text import Text
 from ..hashers.base import BaseHasher
 from .graph import IR_VERSION, OPSET, Graph, Value, helper, onnx, onnx_type
+from .hamming_words import query_words
 from .scores import bit_scores, class_index, probabilities
 from .steps import SPLITTING, prepare, text_features, words_of
 
@@ -44,7 +46,8 @@ def to_onnx(
     - ``probabilities``: of shape (N, n_classes), what ``predict_proba`` returns, if it estimates them.
 
     Bytes are those of ``encode`` for rows of the same precision, except where a score is so near zero that the order of
-    a sum decides its sign. NaN among the inputs, which ``encode`` refuses, is not noticed.
+    a sum decides its sign, or two words stand for the posterior of a query nearly as well. NaN among the inputs, which
+    ``encode`` refuses, is not noticed.
 
     Parameters
     ----------
@@ -115,9 +118,13 @@ def build_outputs(hasher: BaseHasher, rows: Value, names: Sequence[str]) -> dict
 
 
 def _codes(hasher: BaseHasher, rows: Value) -> Value:
-    """Return the signs of scores as bytes: bit j is bit ``j % 8`` of byte ``j // 8``, set for zero or more."""
+    """Return codes of queries as bytes: bit j is bit ``j % 8`` of byte ``j // 8``."""
     graph, n_bits, width = rows.graph, hasher.n_bits_, n_bytes(hasher.n_bits_)
-    bits = (bit_scores(hasher, rows) >= 0.0).cast(np.float32)
+    if isinstance(hasher.words, HammingWords):
+        scores = query_words(hasher.words, probabilities(hasher, rows))
+    else:
+        scores = bit_scores(hasher, rows)
+    bits = (scores >= 0.0).cast(np.float32)
     if 8 * width > n_bits:
         bits = graph.apply("Pad", bits, graph.constant([0, 0, 0, 8 * width - n_bits], np.int64))
     return (bits.reshape(-1, width, 8) * 2.0 ** np.arange(8)).sum(axis=2).reshape(-1, width).cast(np.uint8)

@@ -26,7 +26,7 @@ from ..hashers.baselines.semantic import SemanticHashing, layer_views
 from ..hashers.baselines.sign_binarizer import SignBinarizer
 from ..hashers.baselines.spectral import SpectralHash
 from ..hashers.baselines.spherical import SphericalHash
-from ..hashers.hybrid import HybridHasher, class_numbers
+from ..hashers.hybrid import HybridHasher
 from ..hashers.star.kernel_hasher import nearest_classes
 from ..hashers.star.star_ridge import StarRidge
 from ..hashers.star.star_shl import StarSHL
@@ -100,11 +100,11 @@ def _dense(kept: Any, dtype: np.dtype) -> np.ndarray:
 
 
 def posterior_bits(ridge: StarRidge, rows: Value) -> Value:
-    """Return the expected codeword bits of queries, or their linear form; see :mod:`starshl.hashers.star.posterior`."""
+    """Return the expected codeword bits, or their linear form."""
     scores = bit_expansion(ridge, rows)
     if ridge.head_ == "linear":
         return scores @ ridge.codewords_
-    return _softmax(_bent(ridge, scores), ridge.query_temperature_) @ ridge.codewords_
+    return _softmax(_bent(ridge, scores), ridge.temperature_) @ ridge.codewords_
 
 
 def _bent(ridge: StarRidge, scores: Value) -> Value:
@@ -281,9 +281,11 @@ def _autoencoder(hasher: Any, rows: Value) -> Value:
 
 
 def _hybrid(hasher: Any, rows: Value) -> Value:
-    numbers = class_numbers(hasher.class_hasher_).positions(hasher.classes_) % (1 << hasher.class_bits_)
-    fields = rows.graph.constant(binary_words(numbers, hasher.class_bits_), rows.dtype)
-    own = rows.graph.rows_of(fields, class_index(hasher, rows))
+    words = hasher.words
+    first, logs = words.learned_logs()
+    fields = rows.graph.constant(binary_words(first + np.arange(len(logs)), words.n_bits), rows.dtype)
+    shares = probabilities(hasher, rows).cast(np.float32)
+    own = rows.graph.rows_of(fields, _first_largest(shares @ logs.T))
     if hasher.neighbor_hasher_ is None:
         return own
     return rows.graph.concat([own, bit_scores(hasher.neighbor_hasher_, rows)])
