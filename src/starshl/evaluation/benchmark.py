@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,7 @@ from .._common.threads import tiles
 from .._common.validation import Seed, check_integer
 from .._common.words import counted
 from ..codes.binary import BinaryCodes, n_bytes
+from ..codes.queries import EncodedQueries
 from ..hashers.base import BaseHasher
 from ..hashers.baselines.rabitq import RaBitQ, Sketch
 from ..index.choice import make_index
@@ -215,13 +216,13 @@ class ByCodes:
         """Whether queries keep their full precision."""
         return isinstance(self.index, ResidualIndex)
 
-    def queries(self, X: np.ndarray) -> Any:
-        """Return rows as the index wants them: as codes, unless the hasher makes other queries."""
+    def queries(self, X: np.ndarray) -> EncodedQueries:
+        """Return rows as the index wants them."""
         return self.hasher.encode_queries(X)
 
     def nearest(self, X: np.ndarray, k: int, among: np.ndarray | None = None) -> np.ndarray:
         queries = self.queries(X)
-        scores = None if self.takes_vectors else self.hasher.decision_function(X)
+        scores = self.hasher.decision_function(X) if "scores" in self.index.supports else None
         return self.index.search(queries, k, among=among, scores=scores).ids
 
 
@@ -345,8 +346,8 @@ class Bench:
         if self.split.labeled is not None:
             asked, known = self.split.labeled
             some = search.queries(self.split.queries[asked])
-            if hasher.code_metric == "hamming":
-                precision = self._precision_of_codes(some, codes[known])
+            if hasher.words is None:
+                precision = self._precision_of_codes(some.codes, codes[known])
             else:
                 precision = self.split.precision(search.index.search(some, N_NEAREST, among=np.flatnonzero(known)).ids)
         n_different = len(np.unique(codes.packed, axis=0))
