@@ -94,11 +94,11 @@ def measure_split(split: Split, options) -> list[dict]:
 
 def measure_hybrids(split: Split, n_bits: int, oversamples: list[int]) -> list[dict]:
     """Return the figures of codes that hold the class of an item, and of supervised codes of the same length."""
-    runs = []
+    runs, orders = [], [{"oversample": n} for n in oversamples]
     for form in ("hamming", "residual"):
-        hasher = HybridHasher(n_bits, form=form, random_state=0).fit(split.items, split.y)
-        orders = [{"oversample": n, "class_first": first} for n in oversamples for first in (10, 0)]
-        runs += measure_collection(split, hasher, "float16", [{"rescore": False}, *orders])
+        for weight in (1, 0.5, 0):
+            hasher = HybridHasher(n_bits, form=form, class_weight=weight, random_state=0).fit(split.items, split.y)
+            runs += measure_collection(split, hasher, "float16", [{"rescore": False}, *orders])
     return measure_collection(split, hasher.class_hasher_, "float16", [{"rescore": False}]) + runs
 
 
@@ -126,10 +126,11 @@ def measure_collection(split: Split, hasher, kind: str, settings: list[dict]) ->
 
 
 def name_of(hasher, kind: str, setting: dict) -> str:
-    method = hasher.method_name if hasher.class_rule is None else f"hybrid ({hasher.form})"
+    method = hasher.method_name
+    if method == "HybridHasher":
+        method = f"hybrid ({hasher.form}, weight {hasher.class_weight:g})"
     words = "codes only" if "rescore" in setting else f"{kind}, oversample {setting['oversample']}"
-    order = {10: ", class first", 0: ", any class"}.get(setting.get("class_first"), "")
-    return f"{method} {hasher.n_bits_} bits, {words}{order}"
+    return f"{method} {hasher.n_bits_} bits, {words}"
 
 
 def measure_faiss(split: Split) -> list[dict]:

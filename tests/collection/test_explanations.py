@@ -48,16 +48,35 @@ def test_bits_classes_and_distances_are_those_of_the_codes(collection, ridge, qu
     vectors = collection.vectors([hit.id for hit in hits])
     for hit, why, vector in zip(hits, collection.explain(query, hits), vectors, strict=True):
         signs = collection.codes([hit.id]).to_signs()[0]
-        assert (why.id, why.distance, why.label, why.code_from) == (hit.id, hit.distance, hit.label, hit.code_from)
+        assert (why.id, why.probability, why.label, why.code_from) == (
+            hit.id,
+            hit.probability,
+            hit.label,
+            hit.code_from,
+        )
         assert why.agreeing == np.flatnonzero(signs == query_signs).tolist()
         assert sorted(why.differing) == np.flatnonzero(signs != query_signs).tolist()
         assert why.rescored == hit.rescored == pytest.approx(np.linalg.norm(vector - query[0]))
-        for found, code in ((why.query_class, query_signs), (why.item_class, signs)):
-            distances = (ridge.codewords_ != code).sum(axis=1)
-            assert found == ClassOfCode(ridge.classes_[distances.argmin()], distances.min())
+        assert why.distance == len(why.differing)
+        of_item = ridge.words.posteriors_of(collection.codes([hit.id]))[0]
+        for found, shares in ((why.query_class, ridge.predict_proba(query)[0]), (why.item_class, of_item)):
+            assert found == ClassOfCode(ridge.classes_[shares.argmax()], None, pytest.approx(shares.max(), abs=1e-6))
     labeled = [why for why in collection.explain(query, hits) if why.code_from == "label"]
     assert labeled
-    assert all(why.item_class == ClassOfCode(why.label, 0) for why in labeled)
+    assert all(why.item_class == ClassOfCode(why.label, None, 1.0) for why in labeled)
+
+
+def test_without_probabilities_the_nearest_codewords_are_named(tmp_path, rows, labels, query):
+    hasher = StarSHL(8, random_state=0).fit(rows, labels)
+    with Collection.create(tmp_path / "items", hasher) as collection:
+        collection.add(rows, labels=labels)
+        hits = collection.search(query, k=5)[0]
+        for hit, why in zip(hits, collection.explain(query, hits), strict=True):
+            codes = hasher.transform(query)[0], collection.codes([hit.id]).to_signs()[0]
+            assert (why.distance, why.probability, why.neighbor_distance) == (hit.distance, None, None)
+            for found, code in zip((why.query_class, why.item_class), codes, strict=True):
+                distances = (hasher.codewords_ != code).sum(axis=1)
+                assert found == ClassOfCode(hasher.classes_[distances.argmin()], distances.min())
 
 
 def test_the_largest_parts_are_those_of_the_items_class(collection, ridge, query):
@@ -91,7 +110,12 @@ def test_an_explanation_reads_as_sentences(collection, query):
     text = str(collection.explain(query, [1])[0])
     assert text.startswith("Item 1 differs from the query in ")
     assert "Its code follows from its label, " in text
-    for part in (" of 16 bits", "The nearest codeword of the query is that of ", " apart (euclidean).", "Kernels that"):
+    for part in (
+        " of 16 bits",
+        "It is of the query's class with a probability of ",
+        " apart (euclidean).",
+        "Kernels that",
+    ):
         assert part in text
 
 
@@ -101,17 +125,30 @@ def test_prepared_hashers_are_explained_too(tmp_path, rows, labels, query):
         collection.add(rows, labels=labels)
         why = collection.explain(query, collection.search(query, k=1)[0])[0]
     assert len(why.kernels) == len(why.training_rows) == 3
-    assert why.item_class.distance == 0
+    assert why.item_class.probability == 1
 
 
 @pytest.mark.parametrize("form", ["hamming", "residual"])
-def test_the_class_in_a_hybrid_code_is_explained(tmp_path, rows, labels, query, form):
+def test_both_parts_of_the_distance_of_a_hybrid_are_explained(tmp_path, rows, labels, query, form):
     hasher = HybridHasher(8, class_hasher=StarRidge(random_state=0), form=form, random_state=0).fit(rows, labels)
     with Collection.create(tmp_path / "items", hasher) as collection:
         collection.add(rows, labels=labels)
+        hits = collection.search(query, k=60)[0]
+        explained = collection.explain(query, hits)
         why = collection.explain(query, [4])[0]
-    assert why.item_class == ClassOfCode(labels[4], 0)
-    assert why.query_class == ClassOfCode(hasher.predict(query)[0], 0)
+        signs = collection.codes([4]).to_signs()[0]
+    costs = hasher.score_rule.class_costs([hit.probability for hit in hits])
+    assert [each.probability for each in explained] == [hit.probability for hit in hits]
+    near = [each.neighbor_distance for each in explained]
+    assert near == pytest.approx([hit.distance - cost for hit, cost in zip(hits, costs, strict=True)], abs=1e-9)
+    if form == "hamming":
+        assert near == pytest.approx(hasher.score_rule.saturated([each.distance for each in explained]))
+    first = hasher.class_bits_
+    assert sorted([*why.agreeing, *why.differing]) == list(range(first, 8))
+    assert sorted(why.differing) == [b for b in range(first, 8) if signs[b] != hasher.transform(query)[0][b]]
+    assert "The neighborhood adds" in str(why)
+    assert why.item_class == ClassOfCode(labels[4], None, 1.0)
+    assert why.query_class.label == hasher.predict(query)[0]
     parts, place = hasher.contributions(query), hasher.classes_.tolist().index(labels[4])
     assert [part for _, part in why.kernels] == pytest.approx(np.sort(parts.by_kernel[place])[::-1][:3])
 
@@ -121,7 +158,8 @@ def test_clusters_in_a_hybrid_code_have_no_names(tmp_path, rows, query):
     with Collection.create(tmp_path / "items", hasher) as collection:
         collection.add(rows)
         why = collection.explain(query, [4])[0]
-    assert (why.query_class, why.item_class, why.kernels) == (None, None, [])
+    assert (why.query_class, why.item_class, why.probability, why.kernels) == (None, None, None, [])
+    assert why.neighbor_distance >= 0
 
 
 def test_views_that_weigh_most_are_named(tmp_path, rows, labels, query):

@@ -30,7 +30,15 @@ OPTIONS = ", ".join(name for name in SearchKeywords.__annotations__ if name not 
         ),
         (lambda c, X: c.search(X, metric="cosine"), r"metric is 'cosine', and this collection keeps no vectors"),
         (lambda c, X: c.search(X, oversample=5), r"oversample is 5, and this collection keeps no vectors"),
-        (lambda c, X: c.search(X, class_first=0), r"class_first is 0, and this collection keeps no vectors"),
+        (lambda c, X: c.search(X, min_probability=2), r"min_probability is 2; it must be from 0 to 1\."),
+        (
+            lambda c, X: c.search(X, min_probability=0.5),
+            r"This LSHash compares codes by a distance that is no probability\. Use .*such as StarRidge",
+        ),
+        (
+            lambda c, X: c.search_radius(X, None),
+            r"radius is None; without min_probability, there must be a limit\. Give a distance\.",
+        ),
         (lambda c, X: c.search(X, rescore=True), r"keeps no vectors\. Make one that does: Collection\.create"),
         (lambda c, X: c.novelty(X), r"This LSHash cannot tell .* StarRidge, StarSHL and HybridHasher can"),
         (

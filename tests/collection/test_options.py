@@ -43,6 +43,8 @@ def test_filters_that_let_other_items_pass_differ(one, other):
         ({"among": [3, 1, 3]}, {"among": np.array([1, 3], np.int32)}),
         ({"k": np.int64(3)}, {"k": 3}),
         ({"radius": np.float32(2.5)}, {"radius": 2.5}),
+        ({"radius": 6.0}, {"radius": 6}),
+        ({"min_probability": 1}, {"min_probability": 1.0}),
         ({"by_scores": np.True_}, {"by_scores": True}),
     ],
 )
@@ -60,14 +62,16 @@ def test_options_that_mean_the_same_are_equal(one, other):
         ({"rescore": "no"}, "rescore"),
         ({"oversample": 0}, "oversample"),
         ({"metric": "hamming"}, "metric"),
-        ({"class_first": -1}, "class_first"),
+        ({"min_probability": -0.1}, "min_probability"),
+        ({"min_probability": 1.5}, "min_probability"),
+        ({"min_probability": "likely"}, "min_probability"),
         ({"by_scores": 1}, "by_scores"),
         ({"explain": "yes"}, "explain"),
         ({"radius": 3, "rescore": True}, "rescore"),
         ({"radius": 3, "by_scores": True}, "by_scores"),
         ({"radius": 3, "metric": "cosine"}, "metric"),
+        ({"k": None, "min_probability": 0.5, "rescore": True}, "rescore"),
         ({"rescore": False, "oversample": 5}, "oversample"),
-        ({"rescore": False, "class_first": 5}, "class_first"),
     ],
 )
 def test_values_and_contradictions_are_refused_when_options_are_made(options, parameter):

@@ -1,9 +1,9 @@
-"""Rescoring: candidates by their codes, the order by kept vectors, the class of the query first."""
+"""Rescoring: candidates by their codes, the order by kept vectors; that with probabilities is in another file."""
 
 import numpy as np
 import pytest
 
-from starshl import Collection, HybridHasher, StarRidge
+from starshl import Collection
 from starshl.hashers.baselines import ITQ, LSHash
 
 from .kept_vectors import KINDS, brute_force
@@ -43,62 +43,11 @@ def test_rescoring_chooses_candidates_by_scores_and_then_by_vectors(tmp_path):
         assert [hit.id for hit in hits] == brute_force(queries[q], stored[candidates], candidates, 3)[0]
 
 
-@pytest.fixture(scope="module", params=["hamming", "residual"])
-def hybrid(request, rows):
-    y = (rows[:, 0] > 0).astype(int)
-    return HybridHasher(
-        6, class_hasher=StarRidge(random_state=0), form=request.param, class_first=4, random_state=0
-    ).fit(rows, y)
-
-
-@pytest.fixture
-def classes(tmp_path, hybrid, rows):
-    """An open collection of hybrid codes, of which every third item has a label that contradicts its vector."""
-    labels = (rows[:, 0] > 0) ^ (np.arange(60) % 3 == 0)
-    with Collection.create(tmp_path / "classes", hybrid, vectors="float16") as collection:
-        collection.add(rows, labels=labels.astype(int))
-        yield collection
-
-
-@pytest.mark.parametrize(("given", "n_first"), [(None, 4), (0, 0), (1, 1), (100, 100)])
-def test_the_nearest_vectors_of_the_querys_class_come_first(classes, rows, given, n_first):
-    queries = rows[:12] + 0.3
-    stored, labels = classes.vectors(np.arange(60)), np.array([item.label for item in classes.get(np.arange(60))])
-    found = classes.search(queries, k=7, oversample=60, class_first=given)
-    for query, predicted, hits in zip(queries, classes.hasher.predict(queries), found, strict=True):
-        exact = np.linalg.norm(stored - query, axis=1)
-        by_distance = sorted(range(60), key=lambda item: (exact[item], item))
-        first = [item for item in by_distance if labels[item] == predicted][:n_first]
-        assert [hit.id for hit in hits] == [*first, *(item for item in by_distance if item not in first)][:7]
-        assert [hit.rescored for hit in hits] == pytest.approx([exact[hit.id] for hit in hits])
-
-
-def test_few_candidates_are_enough_of_the_querys_class(classes, rows):
-    labels = np.array([item.label for item in classes.get(np.arange(60))])
-    for query, predicted in zip(rows[:12] + 0.3, classes.hasher.predict(rows[:12] + 0.3), strict=True):
-        hits = classes.search(query[None], k=6, oversample=1)[0]
-        assert [labels[hit.id] == predicted for hit in hits[:4]] == [True] * 4
-
-
-def test_filters_count_before_the_class_does(classes, rows):
-    labels = np.array([item.label for item in classes.get(np.arange(60))])
-    predicted = classes.hasher.predict(rows[:1])[0]
-    of_class, others = np.flatnonzero(labels == predicted)[:2], np.flatnonzero(labels != predicted)[:10]
-    hits = classes.search(rows[:1], k=5, among=[*of_class, *others])[0]
-    assert {hit.id for hit in hits[:2]} == set(of_class)
-    assert {hit.id for hit in hits[2:]} <= set(others)
-
-
-def test_a_stored_item_finds_itself_first(classes):
-    assert [hits[0].id for hits in classes.search(items=[5, 6], k=3)] == [5, 6]
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"oversample": 5}, r"oversample is 5"),
         ({"metric": "cosine"}, r"metric is 'cosine'"),
-        ({"class_first": 0}, r"class_first is 0"),
         ({"rescore": True}, r"keeps no vectors"),
     ],
 )
@@ -113,15 +62,11 @@ def test_without_vectors_nothing_about_rescoring_is_ignored(folder, rows, option
         ({"rescore": False, "oversample": 5}, r"oversample is 5.*rescore=False"),
         ({"oversample": 0}, "oversample is 0"),
         ({"metric": "hamming"}, "metric is 'hamming'"),
-        ({"class_first": -1}, "class_first is -1"),
-        ({"class_first": 3}, r"class_first is 3.*a LSHash"),
     ],
 )
 def test_options_of_rescoring_that_cannot_be_meant_are_refused(kept, rows, options, message):
-    with Collection(kept) as collection:
-        with pytest.raises(ValueError, match=message):
-            collection.search(rows[:1], **options)
-        assert collection.search(rows[:1], class_first=0) == collection.search(rows[:1])
+    with Collection(kept) as collection, pytest.raises(ValueError, match=message):
+        collection.search(rows[:1], **options)
 
 
 def test_more_candidates_find_more_of_the_nearest_vectors(tmp_path):

@@ -21,6 +21,7 @@ def test_search_agrees_with_brute_force_over_codes(folder, hasher, rows):
         assert found[0][0] == Hit(
             id=0,
             distance=0,
+            probability=None,
             rescored=None,
             label=None,
             metadata={"label": 0, "price": 0, "name": "no 0"},

@@ -1,4 +1,4 @@
-"""Shards of a HybridHasher, in which other items decide what another class costs, answer as one collection does."""
+"""Shards whose hits have probabilities answer as one collection does."""
 
 from functools import cache
 
@@ -7,19 +7,19 @@ import pytest
 
 pytest.importorskip("distributed", reason="the extra dask is not installed")
 
-from starshl import Collection, HybridHasher
+from starshl import Codebook, Collection, HybridHasher, StarRidge
 from starshl.distributed import ShardedCollection, sharded_collection
-from starshl.exceptions import UnknownIdError
+from starshl.exceptions import MissingCapabilityError, UnknownIdError
 from starshl.hashers.baselines import LSHash
 
 from .inline_engine import InlineEngine
 
 N_ITEMS = 600
-RADII = {"hamming": (0, 3, 6, 40), "residual": (0.0, 0.4, 1.0, 30.0)}
+RADII = {"ridge": (0, 0.5, 5, 40), "hamming": (0, 3, 6, 40), "residual": (0.0, 200.0, 900.0, 1e5)}
 
 
 def by_class(y):
-    """All items of a class are in one part, and so are those of other classes that another part needs to know of."""
+    """All items of a class are in one part."""
     return y % 3
 
 
@@ -36,7 +36,10 @@ def made(folder, digits, hasher, part_of, *, vectors=None, parts="abc"):
         with Collection.create(folder / name, hasher, vectors=vectors, fields={"page": int}) as collection:
             if len(chosen):
                 metadata = [{"page": number // 100} for number in chosen.tolist()]
-                collection.add(X[chosen], ids=chosen, metadata=metadata, labels=y[chosen])
+                labels = [
+                    label if number % 4 else None for number, label in zip(chosen, y[chosen].tolist(), strict=True)
+                ]
+                collection.add(X[chosen], ids=chosen, metadata=metadata, labels=labels)
     return folder
 
 
@@ -50,15 +53,17 @@ def inline(monkeypatch):
     monkeypatch.setattr(sharded_collection, "DaskEngine", lambda client: InlineEngine())
 
 
-@pytest.fixture(scope="module", params=["hamming", "residual"])
+@pytest.fixture(scope="module", params=["ridge", "hamming", "residual"])
 def form(request):
     return request.param
 
 
-@pytest.fixture(scope="module", params=[10, 120])
-def hasher(request, form, digits):
+@pytest.fixture(scope="module")
+def hasher(form, digits):
     X, y = (each[:N_ITEMS] for each in digits)
-    return HybridHasher(12, form=form, class_first=request.param, random_state=0).fit(X[::2], y[::2])
+    if form == "ridge":
+        return StarRidge(12, random_state=0).fit(X[::2], y[::2])
+    return HybridHasher(12, form=form, random_state=0).fit(X[::2], y[::2])
 
 
 @pytest.fixture(scope="module")
@@ -92,11 +97,38 @@ def test_what_is_within_a_radius_is_what_one_collection_finds(inline, shared, di
 def test_vectors_that_are_kept_decide_as_in_one_collection(inline, shared, digits):
     folder = shared(by_class, "int8")
     sharded, X = answering(folder, None), digits[0][N_ITEMS : N_ITEMS + 8]
-    choices = ({}, {"rescore": False}, {"oversample": 1}, {"class_first": 0}, {"class_first": 3, "metric": "cosine"})
+    choices = ({}, {"rescore": False}, {"oversample": 1}, {"metric": "cosine"}, {"min_probability": 0.5})
     with Collection(folder / "all", read_only=True) as whole:
         for options in choices:
             assert sharded.search(X, 10, **options) == whole.search(X, 10, **options)
         assert sharded.search(X, 90, oversample=3) == whole.search(X, 90, oversample=3)
+
+
+def test_what_is_likely_enough_is_what_one_collection_finds(inline, shared, digits, form):
+    folder, X = shared(by_class, None), digits[0][N_ITEMS : N_ITEMS + 8]
+    sharded = answering(folder, None)
+    with Collection(folder / "all", read_only=True) as whole:
+        for least in (0.0, 0.2, 0.99, 1.0):
+            for k in (1, 60, 700):
+                assert sharded.search(X, k, min_probability=least) == whole.search(X, k, min_probability=least)
+            for radius in (None, RADII[form][2]):
+                expected = whole.search_radius(X, radius, min_probability=least)
+                assert sharded.search_radius(X, radius, min_probability=least) == expected
+    with pytest.raises(ValueError, match="min_probability is 3"):
+        sharded.search(X, min_probability=3)
+
+
+def test_collections_of_two_fits_are_refused(inline, tmp_path, digits):
+    X, y = digits
+    codebook = Codebook.make(range(10), n_bits=12, random_state=0)
+    for name, rows in (("a", slice(0, 200)), ("b", slice(200, 400))):
+        hasher = StarRidge(12, codewords=codebook, random_state=0).fit(X[rows], y[rows])
+        Collection.create(tmp_path / name, hasher).close()
+    with pytest.raises(ValueError, match=r"hashers of several fits.*Give collections of one hasher"):
+        ShardedCollection([tmp_path / "a", tmp_path / "b"], None)
+    plain = answering(made(tmp_path / "plain", digits, LSHash(12, random_state=0).fit(X), by_turns), None)
+    with pytest.raises(MissingCapabilityError):
+        plain.search(X[:1], min_probability=0.5)
 
 
 @pytest.mark.parametrize("vectors", [None, "float16"])
@@ -137,7 +169,7 @@ def test_a_cluster_gives_the_answers_of_one_collection(client, tmp_path, digits)
     sharded = answering(folder, client)
     with Collection(folder / "all", read_only=True) as whole:
         assert sharded.search(X, 70) == whole.search(X, 70)
-        assert sharded.search_radius(X, 1.0) == whole.search_radius(X, 1.0)
+        assert sharded.search_radius(X, 900.0) == whole.search_radius(X, 900.0)
 
 
 def test_what_cannot_be_merged_is_refused(inline, tmp_path, digits):

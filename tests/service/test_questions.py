@@ -67,9 +67,7 @@ def test_numbers_that_are_typed_as_labels_are_read():
     assert [typed_label(text, "numbers") for text in typed] == [12, -3, 4, 2**63 - 1, -(2**63)]
 
 
-@pytest.mark.parametrize(
-    "option", [{"metric": "cosine"}, {"oversample": 5}, {"class_first": 2}, {"rescore": True}, {"by_scores": True}]
-)
+@pytest.mark.parametrize("option", [{"metric": "cosine"}, {"oversample": 5}, {"rescore": True}, {"by_scores": True}])
 def test_options_that_a_search_within_a_radius_would_ignore_are_refused(ask, option):
     body = {"items": [1], "radius": 3, **option}
     for path, sent in (("search", body), ("search/batch", {"searches": [body]})):

@@ -20,6 +20,7 @@ class CollectionInfo(JsonAnswer):
     """What a collection is and can do.
 
     ``kind`` is what its items are: "pictures", "texts" or "vectors". ``title`` names the metadata field to show.
+    ``hit_probabilities`` tells whether hits have a probability, and searches take ``min_probability``.
     """
 
     name: str
@@ -36,6 +37,7 @@ class CollectionInfo(JsonAnswer):
     writable: bool
     kind: str = "vectors"
     title: str | None = None
+    hit_probabilities: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,7 +186,7 @@ class RemoteCollection:
     ) -> SearchResult:
         """Return the nearest items of a picture, given as a path or as the bytes of a picture file.
 
-        Options are ``where``, ``labels``, ``radius``, ``rescore`` and ``explain``.
+        Options are ``where``, ``labels``, ``radius``, ``min_probability``, ``rescore`` and ``explain``.
         """
         given_options = {"k": k, **options}
         call = Call.of_picture(self._path("search/picture"), SearchResult.all_in("results"), picture, given_options)

@@ -78,10 +78,15 @@ class ClassChange(JsonAnswer):
 
 @dataclass(frozen=True, slots=True)
 class ClassOfCode(JsonAnswer):
-    """The class whose codeword is nearest to a code, and how many bits they differ in."""
+    """The class that a query or an item looks like.
+
+    Where hits have probabilities, it is the likeliest class, and ``probability`` says how likely; otherwise it is the
+    one whose codeword is nearest, ``distance`` bits away.
+    """
 
     label: Label
-    distance: int
+    distance: int | None = None
+    probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +97,12 @@ class Explanation(JsonAnswer):
     ----------
     text : str
     id : int
-    distance : int, the Hamming distance of the codes
+    probability : how likely the item is of the query's class, None if the hasher cannot tell
+    distance : int, the number of differing bits; of a HybridHasher, those of the neighborhood count
+    neighbor_distance : what these add to the distance of the index, None if the hasher has no such bits; what is
+        missing there follows from the probability
     agreeing, differing : lists of bits, the differing ones with the most certain scores of the query first
-    query_class, item_class : the nearest codewords, None if the hasher has none; for a HybridHasher, the classes in the
-        class fields
+    query_class, item_class : what they look like, None if the hasher has no classes with names
     label : the item's label, or None
     code_from : "label" or "vector", what the item's code follows from
     rescored : distance of the vectors in terms of ``metric``, None if they are not kept
@@ -109,7 +116,9 @@ class Explanation(JsonAnswer):
 
     text: str
     id: int
+    probability: float | None
     distance: int
+    neighbor_distance: float | None
     agreeing: list[int]
     differing: list[int]
     query_class: ClassOfCode | None
@@ -137,14 +146,15 @@ class Explanation(JsonAnswer):
 class Hit(JsonAnswer):
     """An item near a query.
 
-    ``distance`` is the Hamming distance of the codes, or that of the index of a HybridHasher, in which another class
-    counts. ``rescored`` is the distance of the vectors if these decided the order, and ``code_from`` says what the
-    item's code follows from: "label" or "vector". ``explanation`` says why the item matches, if the search was to
-    explain it.
+    ``distance`` is that of the index: the Hamming distance of the codes, or a number in which the probability counts.
+    ``probability`` says how likely the item is of the query's class, None if the hasher cannot tell. ``rescored`` is
+    the distance of the vectors if these decided the order, too, and ``code_from`` says what the item's code follows
+    from: "label" or "vector". ``explanation`` says why the item matches, if the search was to explain it.
     """
 
     id: int
     distance: int | float
+    probability: float | None
     rescored: float | None
     label: Label | None
     metadata: dict[str, Any]

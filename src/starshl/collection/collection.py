@@ -38,7 +38,7 @@ from .items import Row, item_of, metadata_of
 from .journal import check_entry, check_receipt, find_receipt, read_entries
 from .labels import check_kind, kind_of, label_text
 from .model_classes import ModelClasses, texts_of_classes
-from .options import FilterKeywords, Filters, Metric, SearchKeywords, SearchOptions, check_keywords, takes_keywords
+from .options import FilterKeywords, Filters, Metric, SearchKeywords, SearchOptions, takes_keywords
 from .predictions import check_has_classes, predicted
 from .previews import delete_previews, find_preview
 from .refit import refitted_hasher
@@ -489,7 +489,8 @@ class Collection:
         k : int, default=10
             If fewer items are stored, or pass the filters, all of them are returned.
         items : array of int, default=None
-            Ids of stored items to search for, instead of X; an item is its own nearest neighbor.
+            Ids of stored items to search for, instead of X. Where codes are compared bit by bit, an item is its own
+            nearest neighbor.
         """
         return self.answer(SearchOptions.of(k, **options), X, items=items)
 
@@ -497,9 +498,10 @@ class Collection:
     def search_radius(
         self,
         X: SamplesLike | None = None,
-        radius: float = 0,
+        radius: float | None = 0,
         *,
         items: ArrayLike | None = None,
+        min_probability: float | None = None,
         **filters: Unpack[FilterKeywords],
     ) -> list[SearchResult]:
         """Return all items within ``radius`` of each query, by distance and then by id.
@@ -510,12 +512,14 @@ class Collection:
         ----------
         X : samples for the hasher, default=None
         radius : int or float, default=0
-            A Hamming distance or, for a :class:`starshl.HybridHasher`, a distance of its index.
+            A Hamming distance or, for hashers with probabilities, a distance of their index. None is no limit besides
+            ``min_probability``.
         items : array of int, default=None
             Ids of stored items to search for, instead of X.
+        min_probability : float, default=None
+            Only items that are of the query's class with at least this probability.
         """
-        known = Filters.of(**check_keywords(filters, FilterKeywords))
-        return self.answer(SearchOptions(k=None, radius=radius, filters=known), X, items=items)
+        return self.answer(SearchOptions.of_radius(radius, min_probability, **filters), X, items=items)
 
     def answer(
         self,

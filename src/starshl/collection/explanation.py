@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,8 +15,11 @@ from .._common.labels import Label
 from .._common.validation import SamplesLike, check_choice
 from .._common.words import counted
 from ..codes.binary import BinaryCodes
+from ..codes.hamming_words import HammingWords
+from ..codes.word_dictionary import WordDictionary
 from ..hashers.base import BaseHasher
 from ..hashers.star.contributions import Contributions
+from ..index.posterior import WordIndex
 from .answers import ClassOfCode, Explanation, Hit, SearchResult
 from .items import Row, label_of
 from .model_classes import ShownClasses
@@ -84,15 +87,67 @@ def explain_hits(state: State, store: Store, X: SamplesLike, ids: list[int], met
     query = ExplainedQuery.of(state.hasher.for_rows(X), state.shown_classes, X, vector, metric)
     stored = [None] * len(ids) if file is None else list(state.vectors_of(store, ids))
     rows = store.rows(ids)
-    return [query.explain(row, label_of(row, state.vocabulary), own) for row, own in zip(rows, stored, strict=True)]
+    likeness = [None] * len(ids) if state.hasher.words is None else _likeness(state, state.hasher.words, X, ids)
+    return [
+        query.explain(row, label_of(row, state.vocabulary), own, like)
+        for row, own, like in zip(rows, stored, likeness, strict=True)
+    ]
+
+
+class _Likeness(NamedTuple):
+    """What the query and one item look like, and the parts of the distance of an index that knows probabilities.
+
+    ``place`` is that of the item's class among those of the hasher.
+    """
+
+    query_class: ClassOfCode | None = None
+    item_class: ClassOfCode | None = None
+    place: int | None = None
+    probability: float | None = None
+    neighbor_distance: float | None = None
+
+
+def _likeness(state: State, words: HammingWords | WordDictionary, X: SamplesLike, ids: list[int]) -> list[_Likeness]:
+    hasher, index, classes = state.hasher, state.index, state.shown_classes
+    assert isinstance(index, WordIndex), "Words are searched by their index."
+    query = hasher.for_rows(X).encode_queries(X)
+    pooled, items = state.pooled(query), np.array(ids, np.int64)
+    probabilities = index.probabilities(pooled, items[None])[0]
+    neighbors: list[float | None] = [None] * len(ids)
+    if words.n_bits < hasher.n_bits_:
+        nearest = index.search(pooled, max(len(ids), 1), among=np.unique(items))
+        distance_of = dict(zip(nearest.ids[0].tolist(), nearest.distances[0].tolist(), strict=True))
+        costs = index.rule.class_costs(probabilities).tolist()
+        neighbors = [distance_of[item] - cost for item, cost in zip(ids, costs, strict=True)]
+    if "probability" not in hasher.supports:  # clusters, which have no names
+        return [_Likeness(neighbor_distance=neighbor) for neighbor in neighbors]
+    asked = words.posteriors_of(query.codes) if query.posteriors is None else query.posteriors
+    found = words.posteriors_of(index.reconstruct(items))
+    return [
+        _Likeness(_likeliest(classes, asked[0]), _likeliest(classes, own), int(own.argmax()), probability, neighbor)
+        for own, probability, neighbor in zip(found, probabilities.tolist(), neighbors, strict=True)
+    ]
+
+
+def _likeliest(classes: ShownClasses, posterior: np.ndarray) -> ClassOfCode | None:
+    """Return the likeliest class, None if all were removed."""
+    if not classes.labels:
+        return None
+    shares = classes.shares(posterior[None])[0]
+    place = int(shares.argmax())
+    return ClassOfCode(classes.labels[place], probability=float(shares[place]))
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainedQuery:
-    """One query, encoded once, and what explanations of its hits need of it."""
+    """One query, encoded once, and what explanations of its hits need of it.
+
+    ``first_bit`` is the first one that is compared bit by bit: those before it hold a class.
+    """
 
     signs: np.ndarray
     scores: np.ndarray
+    first_bit: int
     vector: np.ndarray | None
     words: _Codewords | None
     parts: Contributions | None
@@ -104,10 +159,11 @@ class ExplainedQuery:
         cls, hasher: BaseHasher, classes: ShownClasses, X: SamplesLike, vector: np.ndarray | None, metric: str
     ) -> ExplainedQuery:
         """Encode the one row of X."""
-        words = hasher.class_words
+        words = hasher.class_words if hasher.words is None else None
         return cls(
             hasher.encode(X).to_signs()[0],
             hasher.decision_function(X)[0],
+            n_class_bits(hasher),
             vector,
             None if words is None else _Codewords(_names(hasher, classes), words),
             hasher.contributions(X) if "contributions" in hasher.supports else None,
@@ -115,21 +171,27 @@ class ExplainedQuery:
             float(hasher.novelty(X)[0]) if "novelty" in hasher.supports else None,
         )
 
-    def explain(self, row: Row, label: Label | None, stored: np.ndarray | None) -> Explanation:
+    def explain(
+        self, row: Row, label: Label | None, stored: np.ndarray | None, likeness: _Likeness | None
+    ) -> Explanation:
         """Explain the match with an item, given its row, its label, and its vector if that is kept."""
         packed = np.frombuffer(row.code, np.uint8)[None]
         signs = BinaryCodes(packed, len(self.signs)).to_signs()[0]
-        differing = np.flatnonzero(signs != self.signs)
+        agrees = signs == self.signs
+        agreeing, differing = (self.first_bit + np.flatnonzero(each[self.first_bit :]) for each in (agrees, ~agrees))
         by_certainty = differing[np.argsort(-np.abs(self.scores[differing]), kind="stable")]
-        kernels, views, training_rows = self._weights(signs)
+        like = likeness or self._nearest_codewords(signs)
+        kernels, views, training_rows = self._weights(signs, like.place)
         why = Explanation(
             text="",
             id=row.id,
+            probability=like.probability,
             distance=len(differing),
-            agreeing=np.flatnonzero(signs == self.signs).tolist(),
+            neighbor_distance=like.neighbor_distance,
+            agreeing=agreeing.tolist(),
             differing=by_certainty.tolist(),
-            query_class=None if self.words is None else self.words.nearest(self.signs),
-            item_class=None if self.words is None else self.words.nearest(signs),
+            query_class=like.query_class,
+            item_class=like.item_class,
             label=label,
             code_from=row.code_from,
             rescored=self._exact(stored),
@@ -146,19 +208,31 @@ class ExplainedQuery:
             return None
         return float(exact_distances(self.vector, stored[None], self.metric)[0])
 
+    def _nearest_codewords(self, signs: np.ndarray) -> _Likeness:
+        words = self.words
+        if words is None:
+            return _Likeness()
+        return _Likeness(words.nearest(self.signs), words.nearest(signs), words.nearest_index(signs))
+
     def _weights(
-        self, signs: np.ndarray
+        self, signs: np.ndarray, place: int | None
     ) -> tuple[list[tuple[str, float]], list[tuple[str, float]], list[tuple[int, float]]]:
         """Return the largest parts of the score of the item's class, or of the mean agreement with the item's code."""
         if self.parts is None:
             return [], [], []
-        if self.parts.of_classes and self.words is not None:
+        if self.parts.of_classes and place is not None:
             direction = np.zeros(len(self.parts.by_row))
-            direction[self.words.nearest_index(signs)] = 1.0
+            direction[place] = 1.0
         else:
             direction = signs / len(signs)
         parts = self.parts
         return parts.top_kernels(direction, _TOP), parts.top_views(direction, _TOP), parts.top_rows(direction, _TOP)
+
+
+def n_class_bits(hasher: BaseHasher) -> int:
+    """Return how many bits at the beginning of a code hold a class, 0 if bits for the neighborhood do not follow."""
+    words = hasher.words
+    return 0 if words is None or words.n_bits == hasher.n_bits_ else words.n_bits
 
 
 def _names(hasher: BaseHasher, classes: ShownClasses) -> list[Label | None]:
@@ -170,19 +244,19 @@ def _names(hasher: BaseHasher, classes: ShownClasses) -> list[Label | None]:
 
 @dataclass(frozen=True, slots=True)
 class _Codewords:
-    """Words of classes, None for a removed one; shorter than a code if only its first bits hold the class."""
+    """Words of classes, None for a removed one."""
 
     classes: list[Label | None]
     words: np.ndarray
 
     def nearest_index(self, signs: np.ndarray) -> int:
-        differing = (self.words != signs[: self.words.shape[1]]).sum(axis=1)
+        differing = (self.words != signs).sum(axis=1)
         is_removed = np.array([label is None for label in self.classes])
         return int(np.where(is_removed, self.words.shape[1] + 1, differing).argmin())
 
     def nearest(self, signs: np.ndarray) -> ClassOfCode | None:
         index = self.nearest_index(signs)
-        label, differing = self.classes[index], self.words[index] != signs[: self.words.shape[1]]
+        label, differing = self.classes[index], self.words[index] != signs
         return None if label is None else ClassOfCode(label, int(differing.sum()))
 
 
@@ -190,17 +264,27 @@ def _in_words(why: Explanation) -> str:
     n_bits = len(why.agreeing) + len(why.differing)
     word = "bit" if len(why.differing) == 1 else "bits"
     where = f" ({word} {', '.join(map(str, why.differing))})" if why.differing else ""
+    kind = "bits" if why.neighbor_distance is None else "bits for the neighborhood"
     parts = [
-        f"Item {why.id} differs from the query in {why.distance} of {n_bits} bits{where}.",
+        f"Item {why.id} differs from the query in {why.distance} of {n_bits} {kind}{where}.",
         f"Its code follows from its {why.code_from}"
         + (f", {json.dumps(why.label)}." if why.code_from == "label" else ".")
         + (f" Its label is {json.dumps(why.label)}." if why.code_from == "vector" and why.label is not None else ""),
     ]
-    if why.query_class is not None and why.item_class is not None:
+    if why.probability is not None:
+        parts.append(f"It is of the query's class with a probability of {why.probability:.1%}.")
+    if why.neighbor_distance is not None:
+        parts.append(f"The neighborhood adds {why.neighbor_distance:.4g} to its distance.")
+    if why.query_class is not None and why.item_class is not None and why.query_class.probability is not None:
+        parts.append(
+            f"The query looks most like {json.dumps(why.query_class.label)} ({why.query_class.probability:.1%}), the "
+            f"item like {json.dumps(why.item_class.label)} ({why.item_class.probability or 0:.1%})."
+        )
+    elif why.query_class is not None and why.item_class is not None:
         parts.append(
             f"The nearest codeword of the query is that of {json.dumps(why.query_class.label)}, "
-            f"{counted(why.query_class.distance, 'bit')} away; that of the item is "
-            f"{json.dumps(why.item_class.label)}, {counted(why.item_class.distance, 'bit')} away."
+            f"{counted(why.query_class.distance or 0, 'bit')} away; that of the item is "
+            f"{json.dumps(why.item_class.label)}, {counted(why.item_class.distance or 0, 'bit')} away."
         )
     if why.rescored is not None:
         parts.append(f"Their vectors are {why.rescored:.4g} apart ({why.metric}).")

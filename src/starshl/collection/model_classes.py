@@ -65,11 +65,15 @@ class ModelClasses:
             raise CollectionFormatError.damaged("its model has other classes than it says")
         return found
 
-    def places_of(self, class_ids: Sequence[int | None]) -> np.ndarray:
-        """Return the places of the classes of items among those of the hasher, -1 where one has none."""
-        known = np.append(self.places, -1)
-        last = len(self.places)
-        return known[np.array([last if each is None else min(each, last) for each in class_ids], np.int64)]
+    def places_of(self, class_ids: Sequence[int | None] | np.ndarray) -> np.ndarray:
+        """Return the places of the classes of items among those of the hasher, -1 where one has none.
+
+        Items without a class have None or, in an array, -1.
+        """
+        if not isinstance(class_ids, np.ndarray):
+            class_ids = np.array([-1 if each is None else each for each in class_ids], np.int64)
+        known, last = np.append(self.places, -1), len(self.places)
+        return known[np.where((class_ids < 0) | (class_ids > last), last, class_ids)]
 
     def shown(self, vocabulary: Vocabulary) -> ShownClasses:
         """Return how the classes are shown now."""

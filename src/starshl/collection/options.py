@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
-from numbers import Integral
 from typing import Any, Literal, NamedTuple, Self, TypeAlias, TypedDict, TypeVar, Unpack, get_args
 
 import numpy as np
@@ -46,11 +45,11 @@ class SearchKeywords(FilterKeywords, total=False):
     """Options of a search as users give them; :class:`SearchOptions` says what they mean."""
 
     radius: float | None
+    min_probability: float | None
     by_scores: bool
     rescore: bool | None
     oversample: int | None
     metric: Metric | None
-    class_first: int | None
     reject: float | None
     explain: bool
 
@@ -171,20 +170,28 @@ def _scalar(name: str, value: Any) -> Scalar:
 
 
 def _check_radius(value: object, name: str) -> float:
-    """Return a radius as int or float: which of them is allowed depends on the codes."""
+    """Return a radius, a whole one as int: some indexes compare nothing else."""
     number = check_number(value, name, low=0)
-    return int(value) if isinstance(value, Integral) else number
+    return int(number) if number.is_integer() else number
+
+
+def check_probability(value: object, name: str) -> float:
+    """Return a probability as float."""
+    number = check_number(value, name, low=0)
+    if number > 1:
+        raise InputError("{parameter} is {value!r}", "it must be from 0 to 1", parameter=name, value=value)
+    return number
 
 
 #: What each option may be, besides None, which leaves the choice to the collection.
 _CHECKS: Mapping[str, Callable[[object, str], Any]] = {
     "k": partial(check_integer, low=1),
     "radius": _check_radius,
+    "min_probability": check_probability,
     "by_scores": check_flag,
     "rescore": check_flag,
     "oversample": partial(check_integer, low=1),
     "metric": partial(check_choice, choices=METRICS),
-    "class_first": partial(check_integer, low=0),
     "reject": lambda value, _: check_reject(value),
     "explain": check_flag,
 }
@@ -200,9 +207,12 @@ class SearchOptions:
     ----------
     k : int, default=10
         How many items to find. If fewer items are stored, or pass the filters, all of them are returned; None, for a
-        search with a radius, returns all that are near enough.
+        search with a radius or a least probability, returns all that are near or likely enough.
     radius : int or float, default=None
         Only items within this distance of the codes; options about the order of the nearest are refused then.
+    min_probability : float, default=None
+        Only items that are of the query's class with at least this probability, which is :attr:`Hit.probability`. Of
+        hashers without probabilities, such as ITQ, this is refused: a distance is none.
     by_scores : bool, default=False
         Order items at equal distance by their inner product with the real-valued scores of the query; needs X. The
         residual form of a :class:`starshl.HybridHasher`, which compares vectors anyway, does not support it. Rescoring
@@ -216,9 +226,6 @@ class SearchOptions:
     metric : {"euclidean", "cosine"}, default=None
         The distance that rescoring compares and explanations state; "cosine" is 1 minus the cosine. None is
         "euclidean".
-    class_first : int, default=None
-        Rescoring puts this many items of the query's class before all others. None is the setting of the
-        :class:`starshl.HybridHasher`, 10 by default; 0 compares vectors regardless of class.
     reject : float, default=None
         Answer "none of these", no hits, where :meth:`starshl.Collection.novelty` is at least 1 - reject; needs X. About
         this share of the queries that are like the training rows is rejected, too.
@@ -230,11 +237,11 @@ class SearchOptions:
 
     k: int | None = 10
     radius: float | None = None
+    min_probability: float | None = None
     by_scores: bool = False
     rescore: bool | None = None
     oversample: int | None = None
     metric: Metric | None = None
-    class_first: int | None = None
     reject: float | None = None
     explain: bool = False
     filters: Filters = ALL_ITEMS
@@ -246,19 +253,35 @@ class SearchOptions:
         filters = {name: given.pop(name) for name in FilterKeywords.__annotations__ if name in given}
         return cls(k=k, filters=Filters.of(**filters), **given)
 
+    @classmethod
+    def of_radius(
+        cls, radius: float | None, min_probability: float | None = None, **filters: Unpack[FilterKeywords]
+    ) -> Self:
+        """Read the options of a search for all items that are near or likely enough."""
+        if radius is None and min_probability is None:
+            reason = "without {min_probability}, there must be a limit"
+            raise InputError("{parameter} is None", reason, "Give a distance.", parameter="radius")
+        known = Filters.of(**check_keywords(filters, FilterKeywords))
+        return cls(k=None, radius=radius, min_probability=min_probability, filters=known)
+
     def __post_init__(self) -> None:
         for name, check in _CHECKS.items():
             value = getattr(self, name)
             if value is not None:
                 object.__setattr__(self, name, check(value, name))
-        if self.radius is None:
+        if not self.finds_all:
             check_integer(self.k, "k", low=1)
         self._refuse_without_effect()
 
     @property
+    def finds_all(self) -> bool:
+        """Whether all items that are near or likely enough are found, of which the first k are shown."""
+        return self.radius is not None or (self.k is None and self.min_probability is not None)
+
+    @property
     def n_nearest(self) -> int:
-        """How many items a search without a radius is to find."""
-        assert self.k is not None  # only a search with a radius has no limit
+        """How many items a search is to find that does not find all."""
+        assert self.k is not None
         return self.k
 
     def check_query(self, X: SamplesLike | None) -> None:
@@ -273,15 +296,16 @@ class SearchOptions:
             raise InputError("{parameter} needs {X}: {reason}", parameter="by_scores", reason=reason)
 
     def _refuse_without_effect(self) -> None:
-        of_rescoring = [name for name in ("oversample", "metric", "class_first") if getattr(self, name) is not None]
+        of_rescoring = [name for name in ("oversample", "metric") if getattr(self, name) is not None]
         if self.explain and "metric" in of_rescoring:
             of_rescoring.remove("metric")  # explanations state distances by it
-        if self.radius is not None:
+        if self.finds_all:
+            limit = "min_probability" if self.radius is None else "radius"
             # rescore=False asks for what happens anyway.
             for name in [name for name in ("by_scores", "rescore") if getattr(self, name)] + of_rescoring:
                 raise InputError(
-                    "{parameter} says how the {k} nearest items are chosen, and does nothing with {radius}, which "
-                    "compares codes only",
+                    f"{{parameter}} says how the {{k}} nearest items are chosen, and does nothing with {{{limit}}} "
+                    "alone, which compares codes only",
                     advice="Leave one of them out.",
                     parameter=name,
                 )

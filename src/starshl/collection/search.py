@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self, cast
 
@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike
 from .._common.threads import tiles
 from .._common.validation import SamplesLike
 from ..codes.binary import BinaryCodes
+from ..codes.queries import EncodedQueries
+from ..codes.score_rule import LEAST_PROBABILITY, ScoreRule
 from ..exceptions import InputError
 from ..hashers.base import BaseHasher
-from ..index.residual import VectorQueries, class_fields
 from .answers import Hit, Item, SearchResult
 from .filters import passing_items
 from .items import item_of
@@ -37,9 +38,9 @@ _SIGNS_OF_BYTES = BinaryCodes(np.arange(256, dtype=np.uint8)[:, None], 8).to_sig
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """Codes to search for, with the real-valued scores behind them if these are to order items."""
+    """What to search for, with the real-valued scores behind the codes if these are to order items."""
 
-    codes: Any  # what the index takes: BinaryCodes or VectorQueries
+    encoded: EncodedQueries
     scores: np.ndarray | None = None
     rescoring: Rescoring | None = None
 
@@ -47,9 +48,11 @@ class Queries:
     def of(
         cls, state: State, store: Store, X: SamplesLike | None, items: ArrayLike | None, options: SearchOptions
     ) -> Self:
-        """Encode samples, or take the stored codes of items, with what the options need besides."""
+        """Encode samples, or take stored items, with what the options need besides."""
         if (X is None) == (items is None):
             raise ValueError("Give either X or items: rows to search for, or ids of stored items.")
+        if options.min_probability is not None:
+            state.hasher.require("probability")
         if is_rescored(options, state):
             return cls._to_rescore(state, store, X, items, options)
         return cls._encoded(state, X, items, with_scores=options.by_scores)
@@ -57,13 +60,13 @@ class Queries:
     @classmethod
     def _encoded(cls, state: State, X: SamplesLike | None, items: ArrayLike | None, *, with_scores: bool) -> Self:
         if items is not None:
-            return cls(state.index.reconstruct(items))
+            return cls(state.pooled(state.index.queries_of(items)))
         rows = cast(SamplesLike, X)
         hasher = state.hasher.for_rows(rows)
         if not with_scores:
-            return cls(hasher.encode_queries(rows))
+            return cls(state.pooled(hasher.encode_queries(rows)))
         scores = hasher.decision_function(rows)
-        return cls(state.hasher.codes_of_scores(scores), scores)
+        return cls(EncodedQueries(state.hasher.codes_of_scores(scores)), scores)
 
     @classmethod
     def _to_rescore(
@@ -71,32 +74,50 @@ class Queries:
     ) -> Self:
         """Take vectors along, and scores, which choose the candidates; stored items have both.
 
-        An index that compares vectors itself knows no scores. Its own distances choose the candidates.
+        An index that compares more than codes knows no scores. Its own distances choose the candidates.
         """
         n_columns = state.require_vectors().layout.n_columns
         by_scores = "scores" in state.index.supports
         found = cls._encoded(state, X, items, with_scores=X is not None and by_scores)
         if X is not None:
-            return replace(found, rescoring=rescoring_of(options, state, kept_rows(state.hasher, X, n_columns)))
+            return replace(found, rescoring=Rescoring.of(options, state, kept_rows(state.hasher, X, n_columns)))
         vectors = state.vectors_of(store, np.asarray(items).tolist())
         bare = state.hasher.without_steps()
         scores = called_with_vectors(bare.decision_function, vectors) if by_scores else None
-        return cls(found.codes, scores, rescoring_of(options, state, vectors))
+        return cls(found.encoded, scores, Rescoring.of(options, state, vectors))
 
     def part(self, rows: slice) -> Queries:
         """Return some of the queries."""
         scores = None if self.scores is None else self.scores[rows]
         rescoring = None if self.rescoring is None else replace(self.rescoring, vectors=self.rescoring.vectors[rows])
-        return Queries(self.codes[rows], scores, rescoring)
+        return Queries(self.encoded[rows], scores, rescoring)
 
     def spans(self, options: SearchOptions, n_items: int) -> list[slice]:
         """Return which queries to search for together, so that what they find fits in memory."""
         if self.rescoring is not None:
             return self.rescoring.spans(options.n_nearest)
         # Each of them may find the whole collection.
-        n_found = n_items if options.radius is not None else options.n_nearest
+        n_found = n_items if options.finds_all else options.n_nearest
         n_queries = _BYTES_AT_ONCE // (16 * max(1, n_found))
-        return tiles(len(self.codes), max(1, min(_QUERIES_AT_ONCE, n_queries)))
+        return tiles(len(self.encoded), max(1, min(_QUERIES_AT_ONCE, n_queries)))
+
+
+class Found(NamedTuple):
+    """What one query finds, in order, as far as it is known.
+
+    These are distances of the index, ids, probabilities, distances between vectors, and inner products of codes with
+    the scores of the query.
+    """
+
+    distances: np.ndarray
+    ids: np.ndarray
+    probabilities: np.ndarray | None = None
+    exact: np.ndarray | None = None
+    products: np.ndarray | None = None
+
+    def taken(self, positions: np.ndarray | slice) -> Found:
+        """Return some of the items."""
+        return Found(*(None if column is None else column[positions] for column in self))  # type: ignore[arg-type]
 
 
 def find_items(
@@ -111,42 +132,70 @@ def find_items(
 
     for span in queries.spans(options, len(state.index)):
         pause()
-        found += found_of(_neighbors(state, store, queries.part(span), options, passing), options, read)
+        part = queries.part(span)
+        neighbors: Iterable[Found] = near_items(state, part, options, passing)
+        if part.rescoring is not None:
+            neighbors = _rescored(state, store, part.rescoring, neighbors, options.n_nearest)
+        found += found_of(neighbors, options, read)
     return found
 
 
-def _neighbors(
-    state: State, store: Store, queries: Queries, options: SearchOptions, among: np.ndarray | None
-) -> Iterable[tuple[np.ndarray, ...]]:
-    if options.radius is not None:
-        near = state.index.search_radius(queries.codes, cast(Any, options.radius), among=among)
-        return [near.of(query) for query in range(len(queries.codes))]
-    if queries.rescoring is not None:
-        return rescored_neighbors(state, store, queries, queries.rescoring, options.n_nearest, among)
-    nearest = state.index.search(queries.codes, options.n_nearest, among=among, scores=queries.scores)
-    return zip(nearest.distances, nearest.ids, strict=True)
+def near_items(state: State, queries: Queries, options: SearchOptions, among: np.ndarray | None) -> list[Found]:
+    """Return what the index finds for each query: the nearest items, or all that are near or likely enough.
+
+    If vectors are to decide the order, there are more of them, and the scores of the query do not order them yet.
+    """
+    index, encoded, rescoring, scores = state.index, queries.encoded, queries.rescoring, queries.scores
+    least: dict[str, Any] = {} if options.min_probability is None else {"min_probability": options.min_probability}
+    if options.finds_all:
+        radius: Any = np.inf if options.radius is None else options.radius
+        near = index.search_radius(encoded, radius, among=among, **least)
+        found = [Found(*near.of(query)) for query in range(len(encoded))]
+    else:
+        n = options.n_nearest
+        if rescoring is not None:
+            n = rescoring.n_listed(n, by_scores=scores is not None)
+        ordering = scores if rescoring is None else None
+        nearest = index.search(encoded, n, among=among, scores=ordering, **least)
+        # An id of -1 is a place for which no item is likely enough.
+        found = [Found(*each).taken(each[1] >= 0) for each in zip(nearest.distances, nearest.ids, strict=True)]
+    if "probability" in state.hasher.supports:
+        found = [
+            each._replace(probabilities=index.probabilities(encoded[query : query + 1], each.ids[None])[0])
+            for query, each in enumerate(found)
+        ]
+    if rescoring is not None and scores is not None:
+        found = [
+            each._replace(products=_products_of(state, each.ids, own)) for each, own in zip(found, scores, strict=True)
+        ]
+    return found
 
 
 def found_of(
-    neighbors: Iterable[tuple[np.ndarray, ...]], options: SearchOptions, read: Callable[[list[int]], Iterable[Item]]
+    neighbors: Iterable[Found], options: SearchOptions, read: Callable[[list[int]], Iterable[Item]]
 ) -> list[SearchResult]:
     """Return the first k neighbors of each query as hits, and how many there are.
 
-    Neighbors are arrays of distances and ids, perhaps with distances of vectors. ``read`` returns the items of ids;
-    those that it does not return are left out.
+    ``read`` returns the items of ids; those that it does not return are left out.
     """
-    shown = [(len(found[1]), *(column[: options.k].tolist() for column in found)) for found in neighbors]
-    items = {item.id: item for item in read(sorted({item for _, _, ids, *_ in shown for item in ids}))}
+    shown = [(len(found.ids), found.taken(slice(options.k))) for found in neighbors]
+    items = {item.id: item for item in read(sorted({item for _, found in shown for item in found.ids.tolist()}))}
 
-    def hits(columns: Sequence[list[Any]]) -> list[Hit]:
-        listed = zip(*columns, strict=True)
-        return [_hit(items[item], distance, *exact) for distance, item, *exact in listed if item in items]
+    def hits(found: Found) -> list[Hit]:
+        columns: list[list[Any]] = [
+            [None] * len(found.ids) if column is None else column.tolist() for column in found[:4]
+        ]
+        return [
+            _hit(items[item], distance, probability, exact)
+            for distance, item, probability, exact in zip(*columns, strict=True)
+            if item in items
+        ]
 
-    return [SearchResult(hits(columns), total) for total, *columns in shown]
+    return [SearchResult(hits(found), total) for total, found in shown]
 
 
-def _hit(item: Item, distance: float, rescored: float | None = None) -> Hit:
-    return Hit(item.id, distance, rescored, item.label, item.metadata, item.reference, item.code_from)
+def _hit(item: Item, distance: float, probability: float | None, rescored: float | None) -> Hit:
+    return Hit(item.id, distance, probability, rescored, item.label, item.metadata, item.reference, item.code_from)
 
 
 def rejecting(found: Iterable[SearchResult], novelty: np.ndarray, share: float) -> list[SearchResult]:
@@ -166,11 +215,11 @@ def novelty_of(hasher: BaseHasher, X: SamplesLike) -> np.ndarray:
 
 def is_rescored(options: SearchOptions, state: State) -> bool:
     """Return whether kept vectors decide the order; refuse options that would have no effect without them."""
-    if options.radius is not None or options.rescore is not None:
+    if options.finds_all or options.rescore is not None:
         return bool(options.rescore)
     if state.vectors is not None:
         return True
-    for name in ("oversample", "metric", "class_first"):
+    for name in ("oversample", "metric"):
         value = getattr(options, name)
         if value is not None:
             raise InputError(
@@ -183,41 +232,30 @@ def is_rescored(options: SearchOptions, state: State) -> bool:
     return False
 
 
-def rescoring_of(options: SearchOptions, state: State, vectors: np.ndarray) -> Rescoring:
-    """Return how to rescore queries with these vectors."""
-    if options.class_first and not state.index.class_bits:
-        raise InputError(
-            "{parameter} is {value}, and the codes of a {hasher} do not begin with a class",
-            advice="Leave it out, or use a HybridHasher.",
-            parameter="class_first",
-            value=options.class_first,
-            hasher=type(state.hasher).__name__,
-        )
-    usual = _OVERSAMPLE_SHORT if state.hasher.n_bits_ <= _SHORT else _OVERSAMPLE
-    return Rescoring(
-        vectors,
-        usual if options.oversample is None else options.oversample,
-        options.metric or "euclidean",
-        state.index.class_first if options.class_first is None else options.class_first,
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Rescoring:
-    """How to rescore: the vectors of the queries, candidates per result, the distance that decides, items of the class.
+    """How to rescore: the vectors of the queries, candidates per result, and how distances and probabilities count.
 
-    The ``class_first`` nearest items of the query's class come before all others.
+    Where hits have probabilities, these decide, and distances of vectors among equally likely items, unless a ``rule``
+    puts both into one score, as that of a :class:`starshl.HybridHasher` does.
     """
 
     vectors: np.ndarray
     oversample: int
     metric: str
-    class_first: int
+    rule: ScoreRule | None
+
+    @classmethod
+    def of(cls, options: SearchOptions, state: State, vectors: np.ndarray) -> Self:
+        """Return how to rescore queries with these vectors."""
+        usual = _OVERSAMPLE_SHORT if state.hasher.n_bits_ <= _SHORT else _OVERSAMPLE
+        oversample = usual if options.oversample is None else options.oversample
+        metric = options.metric or "euclidean"
+        return cls(vectors, oversample, metric, state.hasher.vector_rule(metric))
 
     def n_listed(self, k: int, *, by_scores: bool) -> int:
         """Return how many items of the index candidates are chosen from."""
-        chooses = by_scores or min(k, self.class_first) > 0
-        return k * self.oversample * (_SHORTLIST if chooses else 1)
+        return k * self.oversample * (_SHORTLIST if by_scores else 1)
 
     def spans(self, k: int) -> list[slice]:
         """Return which queries to rescore together."""
@@ -225,85 +263,35 @@ class Rescoring:
         n_queries = _BYTES_AT_ONCE // (8 * k * self.oversample * n_columns)
         return list(tiles(len(self.vectors), max(1, min(64, n_queries))))
 
-    def candidates(self, listed: Listed, products: np.ndarray | None, k: int) -> Listed:
-        """Choose what to compare by vectors, by the products of the codes with the scores of the query if they count.
+    def candidates(self, listed: Found, k: int) -> Found:
+        """Choose what to compare by vectors, by the products of codes with the scores of the query if they count."""
+        if listed.products is None:
+            return listed.taken(slice(k * self.oversample))
+        return listed.taken(np.lexsort((listed.ids, -listed.products))[: k * self.oversample])
 
-        Of each item of the class that must come first, there are ``oversample`` candidates of that class, too.
-        """
-        n_candidates, n_of_class = k * self.oversample, min(k, self.class_first) * self.oversample
-        order = np.arange(len(listed.ids))
-        if products is not None and len(order) > n_candidates:
-            order = np.lexsort((listed.ids, -products))
-        return listed.taken(_class_first(order, listed.differs, n_of_class)[:n_candidates])
-
-    def best(self, candidates: Listed, exact: np.ndarray, k: int) -> Rescored:
-        """Return the k best candidates, given the distances of their vectors."""
-        order = np.lexsort((candidates.ids, exact))
-        best = _class_first(order, candidates.differs, self.class_first)[:k]
-        return Rescored(candidates.distances[best], candidates.ids[best], exact[best])
+    def best(self, candidates: Found, exact: np.ndarray, k: int) -> Found:
+        """Return the k best candidates of a query, given the distances of their vectors."""
+        keys: tuple[np.ndarray, ...] = (candidates.ids, exact)
+        if candidates.probabilities is not None and self.rule is not None:
+            keys = (candidates.ids, self.rule.scores(exact, candidates.probabilities))
+        elif candidates.probabilities is not None:
+            keys = (candidates.ids, exact, -np.maximum(candidates.probabilities, LEAST_PROBABILITY))
+        return candidates._replace(exact=exact).taken(np.lexsort(keys)[:k])
 
 
-class Rescored(NamedTuple):
-    """The results of one query, nearest first: distances of the index, ids, and distances between vectors."""
-
-    distances: np.ndarray
-    ids: np.ndarray
-    exact: np.ndarray
-
-
-class Listed(NamedTuple):
-    """Items near one query, nearest first; ``differs`` says whether their class is another one than the query's."""
-
-    distances: np.ndarray
-    ids: np.ndarray
-    differs: np.ndarray
-
-    def taken(self, positions: np.ndarray) -> Listed:
-        return Listed(self.distances[positions], self.ids[positions], self.differs[positions])
-
-
-def rescored_neighbors(
-    state: State, store: Store, queries: Queries, rescoring: Rescoring, k: int, among: np.ndarray | None
-) -> Iterator[Rescored]:
-    """Yield the k best of ``k * oversample`` candidates of each query, by exact distance and then by id.
-
-    The index makes a shortlist, from which scores choose the candidates; without scores, the index itself does.
-    """
-    scores = queries.scores
-    n_listed = rescoring.n_listed(k, by_scores=scores is not None)
-    for row, listed in enumerate(_shortlists(state, queries.codes, n_listed, among)):
-        products = None
-        if scores is not None and len(listed.ids) > k * rescoring.oversample:
-            products = products_of(state, listed.ids, scores[row])
-        candidates = rescoring.candidates(listed, products, k)
+def _rescored(state: State, store: Store, rescoring: Rescoring, near: Iterable[Found], k: int) -> Iterator[Found]:
+    """Yield the k best of ``k * oversample`` candidates of each query."""
+    for row, listed in enumerate(near):
+        candidates = rescoring.candidates(listed, k)
         vectors = state.vectors_of(store, candidates.ids.tolist())
         yield rescoring.best(candidates, exact_distances(rescoring.vectors[row], vectors, rescoring.metric), k)
 
 
-def _shortlists(state: State, codes: Any, n: int, among: np.ndarray | None) -> Iterator[Listed]:
-    """Yield the n items of the index that are nearest to each query."""
-    class_bits = state.index.class_bits
-    fields = class_fields(codes.codes if isinstance(codes, VectorQueries) else codes, class_bits)
-    for field, distances, ids in zip(fields, *state.index.search(codes, n, among=among), strict=True):
-        differs = np.zeros(len(ids), np.bool_)
-        if class_bits:
-            differs = class_fields(state.index.reconstruct(ids), class_bits) != field
-        yield Listed(distances, ids, differs)
-
-
-def _class_first(order: np.ndarray, differs: np.ndarray, n_first: int) -> np.ndarray:
-    """Return positions in the same order, but the first ``n_first`` of the query's class before all others."""
-    first = np.zeros(len(order), np.bool_)
-    first[np.flatnonzero(~differs[order])[:n_first]] = True
-    return np.concatenate([order[first], order[~first]])
-
-
-def products_of(state: State, ids: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Return the inner products of the codes of items with scores; a class at the beginning does not count."""
+def _products_of(state: State, ids: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Return the inner products of the codes of items with scores."""
     packed = state.index.reconstruct(ids).packed
     padded = np.zeros(8 * packed.shape[1])
     padded[: len(scores)] = scores
-    padded[: state.index.class_bits] = 0.0
     # One table per byte: equal codes get exactly equal products, which a matrix product does not promise.
     tables = padded.reshape(-1, 8) @ _SIGNS_OF_BYTES.T
     products: np.ndarray = tables[np.arange(packed.shape[1]), packed].sum(axis=1)

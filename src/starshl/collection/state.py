@@ -10,13 +10,14 @@ from typing import Self
 import numpy as np
 
 from ..codes.binary import BinaryCodes, n_bytes
+from ..codes.queries import EncodedQueries
 from ..exceptions import CollectionFormatError
 from ..hashers.base import BaseHasher
 from ..index.choice import make_index
 from ..index.memory import MemoryIndex
-from .chunks import ColumnCache
+from .chunks import CLASSES, ColumnCache
 from .folder import Kernels, load_model
-from .items import Row
+from .items import Row, known_labels
 from .model_classes import ModelClasses, ShownClasses
 from .store import Store
 from .vectors import VECTOR_DTYPES, RecordLayout, VectorFile
@@ -64,9 +65,11 @@ class State:
         ids, codes = _from_chunks(store, n_bits)
         vocabulary = store.read_vocabulary()
         classes = ModelClasses.read(store.text_meta("model_classes"), vocabulary, hasher)
+        cache = FilterCache({}, None)
+        if hasher.words is not None:
+            codes = known_labels(hasher, codes, _places(store, classes, cache, len(ids)))
         index = make_index(codes, ids, hasher=hasher, n_jobs=n_jobs)
-        n_at_choice = max(len(ids), 1)
-        generation, cache = store.meta("generation"), FilterCache({}, None)
+        n_at_choice, generation = max(len(ids), 1), store.meta("generation")
         return cls(generation, model, hasher, vocabulary, classes, index, n_at_choice, vectors, cache)
 
     def caught_up(self, store: Store) -> Self | None:
@@ -80,6 +83,7 @@ class State:
         rows = store.rows(store.present(changed))
         _check_positions(rows, store, self.vectors)
         ids, codes = _unpacked(rows, self.index.n_bits)
+        codes = known_labels(self.hasher, codes, self.classes.places_of([row.class_id for row in rows]))
         touched = np.array(changed, np.int64)
         gone = touched[self.index.holds(touched)]
         known = replace(self, vocabulary=store.read_vocabulary(self.vocabulary))
@@ -90,6 +94,11 @@ class State:
     def shown_classes(self) -> ShownClasses:
         """The classes of the hasher as users see them now."""
         return self.classes.shown(self.vocabulary)
+
+    def pooled(self, queries: EncodedQueries) -> EncodedQueries:
+        """Return queries to which classes that were merged are one class, and those that were removed none."""
+        classes = self.shown_classes
+        return queries if classes.is_plain else queries.pooled(classes.columns)
 
     @property
     def vector_file_name(self) -> str:
@@ -131,7 +140,8 @@ class State:
         if gone is not None and len(gone):
             index.remove(gone)
         if codes is not None:
-            index.add(self.hasher.as_codes(codes.packed) if codes.space_id is None else codes, ids)
+            space_id = codes.space_id or self.hasher.space_id_
+            index.add(replace(codes, space_id=space_id, metric=self.hasher.code_metric), ids)
         if len(index) < 2 * self.n_at_choice:
             return replace(self, generation=generation, index=index)
         held = np.sort(index.ids)
@@ -176,6 +186,16 @@ def _from_chunks(store: Store, n_bits: int) -> tuple[np.ndarray, BinaryCodes]:
     if len(ids) and packed.shape[1] != n_bytes(n_bits):
         raise _of_other_length(n_bits)
     return ids, _codes(packed.reshape(len(ids), n_bytes(n_bits)), n_bits)
+
+
+def _places(store: Store, classes: ModelClasses, cache: FilterCache, n_items: int) -> np.ndarray:
+    """Return the place of the class of each item among those of the hasher, by ascending id."""
+    columns = store.chunks.read_column(CLASSES, cache.columns)
+    known = [np.where(True if each.present is None else each.present, each.values, -1) for each in columns]
+    class_ids = np.concatenate([np.empty(0, np.int64), *known]).astype(np.int64)
+    if len(class_ids) != n_items:
+        raise CollectionFormatError.damaged(f"it holds the classes of {len(class_ids)} items, and there are {n_items}")
+    return classes.places_of(class_ids)
 
 
 def _unpacked(rows: list[Row], n_bits: int) -> tuple[np.ndarray, BinaryCodes]:

@@ -1,7 +1,7 @@
 """ShardedCollection: several collections, each opened by a worker, searched as one.
 
-A search asks all collections for what they can contribute, in one or more steps; what follows from their answers is
-done here, so that the result is that of one collection with all items.
+A search asks each collection for what one with all items would find there, in one or more steps, and puts the answers
+into one order.
 """
 
 from __future__ import annotations
@@ -19,22 +19,10 @@ from ..collection.answers import Item, SearchResult
 from ..collection.collection import Collection
 from ..collection.filters import passing_items
 from ..collection.items import item_of
-from ..collection.options import FilterKeywords, Filters, SearchKeywords, SearchOptions, check_keywords
-from ..collection.search import (
-    Listed,
-    Queries,
-    Rescored,
-    Rescoring,
-    exact_distances,
-    found_of,
-    products_of,
-    rejecting,
-)
+from ..collection.options import FilterKeywords, SearchKeywords, SearchOptions
+from ..collection.search import Found, Queries, Rescoring, exact_distances, found_of, near_items, rejecting
 from ..exceptions import UnknownIdError
 from ..index.base import check_ids
-from ..index.hybrid import ClassRule
-from ..index.items import Candidates
-from ..index.memory import MemoryIndex
 from .engine import DaskEngine
 
 _MOST_OPEN = 64  # collections that one worker keeps open
@@ -61,17 +49,22 @@ class ShardedCollection:
             raise ValueError("There are no folders to search. Give at least one collection.")
         self._engine = DaskEngine(client)
         described = self._ask(_description)
-        spaces = {space for space, _, _ in described}
+        spaces = {each.space for each in described}
         if len(spaces) > 1:
             raise ValueError(
                 f"The collections hold codes of {len(spaces)} spaces, which cannot be compared: "
                 f"{', '.join(sorted(map(str, spaces)))}. Give collections of one hasher."
             )
-        ids = np.sort(np.concatenate([own for _, own, _ in described]))
+        if len({each.words for each in described}) > 1:
+            raise ValueError(
+                "The collections have hashers of several fits, whose probabilities cannot be compared. Give "
+                "collections of one hasher."
+            )
+        ids = np.sort(np.concatenate([each.ids for each in described]))
         twice = ids[1:][ids[1:] == ids[:-1]]
         if len(twice):
             raise ValueError(f"The id {twice[0]} is in several of the collections. Give every item its own id.")
-        self._vector_dtypes = {vector_dtype for _, _, vector_dtype in described}
+        self._vector_dtypes = {each.vector_dtype for each in described}
 
     def __repr__(self) -> str:
         # Without a count of items, for which all workers would have to be asked.
@@ -97,17 +90,17 @@ class ShardedCollection:
     def search_radius(
         self,
         X: SamplesLike | None = None,
-        radius: float = 0,
+        radius: float | None = 0,
         *,
         items: ArrayLike | None = None,
+        min_probability: float | None = None,
         **filters: Unpack[FilterKeywords],
     ) -> list[SearchResult]:
         """Return all items within ``radius`` of each query, by distance and then by id.
 
         The arguments are those of :meth:`starshl.Collection.search_radius`.
         """
-        known = Filters.of(**check_keywords(filters, FilterKeywords))
-        return self.answer(SearchOptions(k=None, radius=radius, filters=known), X, items=items)
+        return self.answer(SearchOptions.of_radius(radius, min_probability, **filters), X, items=items)
 
     def answer(
         self, options: SearchOptions, X: SamplesLike | None = None, *, items: ArrayLike | None = None
@@ -117,7 +110,7 @@ class ShardedCollection:
             if getattr(options, name):
                 raise TypeError(f"A sharded collection cannot be searched with {name!r}. Search a single collection.")
         options.check_query(X)
-        if options.radius is None and options.rescore is not False and len(self._vector_dtypes) > 1:
+        if not options.finds_all and options.rescore is not False and len(self._vector_dtypes) > 1:
             ways = ", ".join(sorted(map(str, self._vector_dtypes)))
             raise ValueError(
                 f"The collections keep vectors in different ways ({ways}), so they cannot be rescored together. Give "
@@ -162,8 +155,18 @@ def _open_collection(folder: str, inode: int) -> Collection:
     return Collection(folder, read_only=True)
 
 
-def _description(collection: Collection) -> tuple[str | None, np.ndarray, str | None]:
-    return collection.space_id, collection.ids, collection.vector_dtype
+class _Description(NamedTuple):
+    """What collections must have in common, and what not; ``words`` tells models apart whose codes are words."""
+
+    space: str | None
+    words: str | None
+    ids: np.ndarray
+    vector_dtype: str | None
+
+
+def _description(collection: Collection) -> _Description:
+    words = None if collection.hasher.words is None else collection.model_digest
+    return _Description(collection.space_id, words, collection.ids, collection.vector_dtype)
 
 
 def _length(collection: Collection) -> int:
@@ -174,90 +177,50 @@ class MergedSearch(NamedTuple):
     """Queries that were encoded once, and the way to ask all collections."""
 
     ask: Ask
-    asked: EncodedQueries
+    queries: Queries
     options: SearchOptions
 
     def found(self) -> list[SearchResult]:
         """Return what each query finds, by distance and then by id."""
-        rescoring = self.asked.queries.rescoring
-        if self.options.radius is not None:
-            neighbors = self._within(self.options.radius)
-        elif rescoring is None:
-            neighbors = self._nearest(self.options.n_nearest)
-        else:
-            neighbors = self._rescored(rescoring, self.options.n_nearest)
+        rescoring, n = self.queries.rescoring, None if self.options.finds_all else self.options.n_nearest
+        neighbors = self._near(self.queries, n) if rescoring is None else self._rescored(rescoring, n or 0)
         return found_of(neighbors, self.options, self._items)
 
-    def _nearest(self, k: int) -> Iterable[tuple[np.ndarray, ...]]:
-        codes = self.asked.queries.codes
-        found, _ = self._merged(self.ask(part_near, codes, None, k, self.options.filters), len(codes))
-        spans = [found.of(query) for query in range(len(codes))]
-        return ((found.distances[span][:k], found.ids[span][:k]) for span in spans)
+    def _near(self, queries: Queries, n: int | None) -> Iterable[Found]:
+        """Yield what one index with all items finds for each query: the n nearest, or all."""
+        for parts in zip(*self.ask(near_here, queries, self.options), strict=True):
+            yield _merged(parts).taken(slice(n))
 
-    def _within(self, radius: float) -> Iterable[tuple[np.ndarray, ...]]:
-        codes = self.asked.queries.codes
-        found, _ = self._merged(self.ask(part_within, codes, radius, self.options.filters), len(codes))
-        inside = found.distances <= radius
-        spans = [found.of(query) for query in range(len(codes))]
-        return ((found.distances[span][inside[span]], found.ids[span][inside[span]]) for span in spans)
-
-    def _merged(self, parts: list[Part], n_queries: int) -> tuple[Merged, np.ndarray | None]:
-        found = merged(self.asked.rule, [part.found for part in parts], n_queries)
-        products = [part.products for part in parts if part.products is not None]
-        return found, np.concatenate(products)[found.order] if products else None
-
-    def _rescored(self, rescoring: Rescoring, k: int) -> Iterable[Rescored]:
+    def _rescored(self, rescoring: Rescoring, k: int) -> Iterable[Found]:
         """Yield the best of each query, as one collection with all items finds them."""
-        queries = self.asked.queries
-        n_listed = rescoring.n_listed(k, by_scores=queries.scores is not None)
+        n_listed = rescoring.n_listed(k, by_scores=self.queries.scores is not None)
         for span in rescoring.spans(k):
-            scores = None if queries.scores is None else queries.scores[span]
-            parts = self.ask(part_near, queries.codes[span], scores, n_listed, self.options.filters)
-            n_queries = span.stop - span.start
-            found, products = self._merged(parts, n_queries)
-            candidates = [_listed(rescoring, found, products, query, n_listed, k) for query in range(n_queries)]
-            wanted = [listed.ids for listed in candidates]
-            answers = self.ask(exact_parts, rescoring.vectors[span], wanted, rescoring.metric)
-            for listed, exact in zip(candidates, zip(*answers, strict=True), strict=True):
+            candidates = [rescoring.candidates(each, k) for each in self._near(self.queries.part(span), n_listed)]
+            answers = self.ask(
+                exact_parts, rescoring.vectors[span], [each.ids for each in candidates], rescoring.metric
+            )
+            for own, exact in zip(candidates, zip(*answers, strict=True), strict=True):
                 ids, distances = (np.concatenate(columns) for columns in zip(*exact, strict=True))
-                kept = listed.taken(np.isin(listed.ids, ids))
+                kept = own.taken(np.isin(own.ids, ids))
                 order = np.argsort(ids)
-                yield rescoring.best(kept, distances[order[np.searchsorted(ids, kept.ids, sorter=order)]], k)
+                exactly = distances[order[np.searchsorted(ids, kept.ids, sorter=order)]]
+                yield rescoring.best(kept, exactly, k)
 
     def _items(self, ids: list[int]) -> list[Item]:
         return [item for part in self.ask(items_here, np.array(ids, np.int64)) for item in part]
 
 
-def _listed(
-    rescoring: Rescoring, found: Merged, products: np.ndarray | None, query: int, n_listed: int, k: int
-) -> Listed:
-    """Return the candidates of a query."""
-    first = found.of(query).start
-    span = slice(first, min(found.of(query).stop, first + n_listed))
-    listed = Listed(found.distances[span], found.ids[span], found.differs[span].astype(np.bool_))
-    return rescoring.candidates(listed, None if products is None else products[span], k)
+def _merged(parts: Sequence[Found]) -> Found:
+    """Return what all parts have found for a query, by distance and then by id."""
+    columns = zip(*parts, strict=True)
+    found = Found(*(None if each[0] is None else np.concatenate(each) for each in columns))  # type: ignore[arg-type]
+    return found.taken(np.lexsort((found.ids, found.distances)))
 
 
-class EncodedQueries(NamedTuple):
-    """Queries as the indexes of all collections take them, and what another class costs there."""
-
-    queries: Queries
-    rule: ClassRule | None
-
-
-class Part(NamedTuple):
-    """Candidates of one collection, with the products of their codes with the scores of the queries if these count."""
-
-    found: Candidates
-    products: np.ndarray | None = None
-
-
-def encoded(
-    collection: Collection, X: SamplesLike | None, items: ArrayLike | None, options: SearchOptions
-) -> EncodedQueries:
-    """Encode rows, or take the codes of items stored here, with vectors and scores if they are to be rescored."""
+def encoded(collection: Collection, X: SamplesLike | None, items: ArrayLike | None, options: SearchOptions) -> Queries:
+    """Encode rows, or take items stored here, with vectors and scores if they are to be rescored."""
     with collection.reading() as (state, store):
-        return EncodedQueries(Queries.of(state, store, X, items, options), state.index.class_rule)
+        return Queries.of(state, store, X, items, options)
 
 
 def held_here(collection: Collection, ids: np.ndarray) -> np.ndarray:
@@ -271,23 +234,10 @@ def novelty_here(collection: Collection, X: SamplesLike) -> np.ndarray:
     return collection.novelty(X)
 
 
-def part_near(collection: Collection, codes: Any, scores: np.ndarray | None, n: int, filters: Filters) -> Part:
-    """Return what can be among the n nearest items of all collections."""
+def near_here(collection: Collection, queries: Queries, options: SearchOptions) -> list[Found]:
+    """Return what is nearest to each query here, or all that is near or likely enough."""
     with collection.reading() as (state, store):
-        found = candidates_near(state.index, codes, n, passing_items(state, store, filters))
-        if scores is None:
-            return Part(found)
-        products = np.empty(len(found.queries))
-        for query in np.unique(found.queries).tolist():
-            own = found.queries == query
-            products[own] = products_of(state, found.positions[own], scores[query])
-        return Part(found, products)
-
-
-def part_within(collection: Collection, codes: Any, radius: Any, filters: Filters) -> Part:
-    """Return what can be within a radius, and what decides about it."""
-    with collection.reading() as (state, store):
-        return Part(candidates_within(state.index, codes, radius, passing_items(state, store, filters)))
+        return near_items(state, queries, options, passing_items(state, store, options.filters))
 
 
 def exact_parts(
@@ -306,58 +256,3 @@ def items_here(collection: Collection, ids: np.ndarray) -> list[Item]:
     """Return those items that are here."""
     with collection.reading() as (state, store):
         return [item_of(row, state.vocabulary) for row in store.rows(ids[state.index.holds(ids)].tolist())]
-
-
-class Merged(NamedTuple):
-    """What all parts contribute, by query, distance and id; ``order`` says where it was, part after part.
-
-    ``starts`` tells where each query's items start.
-    """
-
-    starts: np.ndarray
-    distances: np.ndarray
-    ids: np.ndarray
-    differs: np.ndarray
-    order: np.ndarray
-
-    def of(self, query: int) -> slice:
-        """Return where the items of a query are."""
-        return slice(int(self.starts[query]), int(self.starts[query + 1]))
-
-
-def merged(rule: ClassRule | None, parts: Sequence[Candidates], n_queries: int) -> Merged:
-    """Put the contributions of all parts into the order that one index with all items has."""
-    found = Candidates(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-    distances = found.distances
-    if rule is not None:
-        distances = rule.distances(found, rule.thresholds(found, n_queries))
-    order = np.lexsort((found.positions, distances, found.queries))
-    starts = np.searchsorted(found.queries[order], np.arange(n_queries + 1))
-    return Merged(starts, distances[order], found.positions[order], found.differs[order], order)
-
-
-def candidates_near(index: MemoryIndex, codes: Any, k: int, among: np.ndarray | None) -> Candidates:
-    """Return all items that can be among the k nearest of a larger index, whose ids are the positions."""
-    if index.class_rule is not None:
-        return index.candidates(codes, k, among)
-    distances, ids = index.search(codes, k, among=among)
-    queries = np.repeat(np.arange(len(codes)), ids.shape[1])
-    return Candidates(queries, ids.ravel(), distances.ravel(), np.zeros(ids.size, np.int64))
-
-
-def candidates_within(index: MemoryIndex, codes: Any, radius: Any, among: np.ndarray | None) -> Candidates:
-    """Return all items that can be within a radius in a larger index, and those that decide what another class costs.
-
-    The latter may be beyond the radius.
-    """
-    rule = index.class_rule
-    if rule is None:
-        starts, distances, ids = index.search_radius(codes, radius, among=among)
-        queries = np.repeat(np.arange(len(codes)), np.diff(starts))
-        return Candidates(queries, ids, distances, np.zeros(len(ids), np.int64))
-    inside = index.candidates_within(codes, radius, among)
-    if not rule.class_first:
-        return inside
-    first = index.candidates(codes, 1, among)
-    beyond = (first.differs == 0) & (first.distances > radius)
-    return Candidates(*(np.concatenate([one, other[beyond]]) for one, other in zip(inside, first, strict=True)))

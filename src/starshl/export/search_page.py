@@ -19,20 +19,24 @@ from .._common.files import write_atomically
 from .._common.progress import row_progress
 from .._common.words import counted
 from ..codes.binary import BinaryCodes
+from ..codes.score_rule import ScoreRule
+from ..codes.word_dictionary import WordDictionary
 from ..collection.collection import Collection
+from ..collection.explanation import n_class_bits
 from ..data.features.picture_files import ReadPictures
 from ..data.features.pictures import PictureFeatures
 from ..data.features.text import Text
 from ..exceptions import CollectionError, NotExpressibleError
 from ..hashers.base import BaseHasher
-from ..index.hybrid import FloatRule
+from ..index.posterior import WordIndex
+from ..index.residual import ResidualIndex
 from .browser_runtime import BrowserRuntime, browser_runtime
 from .onnx_model import model_of
 from .scores import CLASSES, PROBABILITIES, can_be_written
 
 _BATCH = 5000  # items that are read at a time
 _MAX_PREVIEW_BYTES = 100_000_000  # so that a browser can still open the page and people can send it
-_SPREAD_ITEMS = 1000  # half a million pairs of them are plenty for a standard deviation
+_NEIGHBORHOOD_ITEMS, _N_NEIGHBORS = 1000, 10  # which tell how far apart the codes of neighbors are
 
 
 def write_search_page(
@@ -48,8 +52,9 @@ def write_search_page(
 
     It holds the codes, labels, titles and previews of all items, the model as an ONNX graph and onnxruntime-web, which
     npm installs into the user's cache when it is first needed. A query is an item, a vector, a picture or a drawing,
-    depending on what the model takes. Items are ordered by their codes, as in an index: by Hamming distance, or by that
-    of a :class:`starshl.HybridHasher`. Kept vectors are not part of the page.
+    depending on what the model takes. Items are ordered as by the index of the hasher: by Hamming distance, or by
+    probabilities of the class and neighbor bits. Kept vectors are not part of the page, so that the residual form of a
+    :class:`starshl.HybridHasher` counts bits there.
 
     Parameters
     ----------
@@ -76,17 +81,20 @@ def write_search_page(
         raise ValueError(f"The collection {str(collection.folder)!r} is empty. Add items first.")
     model, source = _model(collection, picture)
     loaded = None if model is None else browser_runtime(runtime)
-    items = read_items(collection, _MAX_PREVIEW_BYTES, progress)
+    items, words = read_items(collection, _MAX_PREVIEW_BYTES, progress), PageWords.of(collection)
+    if words is not None and words.label_classes is not None:
+        items.items["label_classes"] = words.label_classes
     contents: dict[str, Any] = {
         "n_items": len(items.codes),
         "n_bits": collection.n_bits,
         "n_previews": items.n_previews,
         "preview_types": items.preview_types,
-        "rule": _class_rule(collection),
+        "rule": None if words is None else words.rule,
         "encodes": model is not None,
         **source,
     }
-    page = _page(title or collection.folder.resolve().name, hasher, contents, items, model, loaded)
+    entries = b"" if words is None else words.entries
+    page = _page(title or collection.folder.resolve().name, hasher, contents, items, entries, model, loaded)
     write_atomically(path, page)
     return contents | {"file_bytes": len(page)}
 
@@ -95,8 +103,11 @@ def _model(collection: Collection, picture: Sequence[int] | None) -> tuple[bytes
     """Return the model of a page and what it takes; without a model, why there is none."""
     hasher = collection.hasher
     reader, steps = _embedder_steps(collection)
-    outputs = ["codes", *(["label"] if can_be_written(hasher.class_part, CLASSES) else [])]
-    outputs += ["probabilities"] if can_be_written(hasher.class_part, PROBABILITIES) else []
+    # Words for the class follow from probabilities, so that codes are needed for other bits only.
+    outputs = ["codes"] if hasher.words is None or n_class_bits(hasher) else []
+    outputs += ["label"] if can_be_written(hasher.class_part, CLASSES) else []
+    has_probabilities = hasher.words is not None or can_be_written(hasher.class_part, PROBABILITIES)
+    outputs += ["probabilities"] if has_probabilities else []
     first: Any = next(iter([*steps, *hasher.fitted_steps]), None)
     n_features = getattr(first, "n_features_in_", 0) if steps else hasher.row_width or 0
     try:
@@ -154,22 +165,58 @@ def _white(collection: Collection) -> float:
     return 1.0 if kept is None else float(kept.max())
 
 
-def _class_rule(collection: Collection) -> dict[str, int] | None:
-    rule = collection.hasher.class_rule
-    if rule is None:
-        return None
-    weight = rule.class_weight
-    if isinstance(rule, FloatRule) and weight > 0:
-        # That weight counts standard deviations of distances to vectors, which the page does not hold.
-        weight = round(weight * _spread_of_neighbor_bits(collection, rule.class_bits))
-    return {"class_bits": rule.class_bits, "class_weight": int(weight), "class_first": int(rule.class_first)}
+@dataclass(frozen=True, slots=True)
+class PageWords:
+    """What the words at the beginning of codes stand for, as a page needs to know it.
+
+    Parameters
+    ----------
+    rule : what JSON holds
+    entries : bytes of a dictionary's entries by class, float32; none for Hamming words
+    label_classes : the class of each item whose code follows from a label, -1 for others; None for a dictionary
+    """
+
+    rule: dict[str, Any]
+    entries: bytes = b""
+    label_classes: list[int] | None = None
+
+    @classmethod
+    def of(cls, collection: Collection) -> PageWords | None:
+        """Return the words of a collection, None if its codes are compared bit by bit."""
+        hasher = collection.hasher
+        words = hasher.words
+        if words is None:
+            return None
+        with collection.reading() as (state, _):
+            groups, index = state.shown_classes.columns.tolist(), state.index
+        assert isinstance(index, WordIndex), "Words are searched by their index."
+        score = _rule_of_bits(collection, index) if isinstance(index, ResidualIndex) else index.rule
+        rule: dict[str, Any] = {
+            "groups": groups,
+            "class_bits": words.n_bits,
+            "has_neighbors": n_class_bits(hasher) > 0,
+            "weight": score.class_weight * score.unit,
+            "saturation": score.saturation,
+            "shows_probabilities": "probability" in hasher.supports,
+        }
+        if isinstance(words, WordDictionary):
+            return cls(rule | {"has_labels": words.has_labels}, words.entries.T.astype("<f4").tobytes())
+        codewords = _words([BinaryCodes.from_signs(words.codewords).packed], words.n_bits)
+        decay = np.exp(-words.sharpness * np.arange(words.n_bits + 1))
+        labels = words.columns_of(collection.codes(collection.ids)).tolist()
+        return cls(rule | {"codewords": codewords.ravel().tolist(), "decay": decay.tolist()}, label_classes=labels)
 
 
-def _spread_of_neighbor_bits(collection: Collection, class_bits: int) -> float:
-    """Return the standard deviation of Hamming distances between some items, without their class fields."""
-    some = collection.ids[:: -(-len(collection) // _SPREAD_ITEMS)]
-    codes = BinaryCodes.from_signs(collection.codes(some).to_signs()[:, class_bits:])
-    return float(codes.distances(codes).std())
+def _rule_of_bits(collection: Collection, index: ResidualIndex) -> ScoreRule:
+    """Return a rule about numbers of bits, as they differ between neighbors; that of the index is about vectors."""
+    some = collection.codes(collection.ids[:: -(-len(collection) // _NEIGHBORHOOD_ITEMS)])
+    classes = index.words.posteriors_of(some).argmax(axis=1)
+    bits = BinaryCodes.from_signs(some.to_signs()[:, index.words.n_bits :])
+    distances = np.where(classes[:, None] == classes, bits.distances(bits).astype(np.float64), np.inf)
+    np.fill_diagonal(distances, np.inf)
+    nearest = np.sort(distances, axis=1)[:, :_N_NEIGHBORS]
+    usual, far = np.quantile(nearest[np.isfinite(nearest)], [0.5, 0.9]) if np.isfinite(nearest).any() else (0.0, 1.0)
+    return ScoreRule(index.rule.class_weight, max(float(far - usual), 1.0), float(far))
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +325,7 @@ def _page(
     hasher: BaseHasher,
     contents: Mapping[str, Any],
     items: PageItems,
+    entries: bytes,
     model: bytes | None,
     runtime: BrowserRuntime | None,
 ) -> bytes:
@@ -285,7 +333,7 @@ def _page(
     html, css, search, script = (
         source.joinpath(name).read_text(encoding="utf-8") for name in ("page.html", "page.css", "search.js", "page.js")
     )
-    parts = {"codes": items.codes.tobytes(), "items": items.json(), "previews": items.previews}
+    parts = {"codes": items.codes.tobytes(), "items": items.json(), "entries": entries, "previews": items.previews}
     if model is not None and runtime is not None:
         parts |= {"model": model, "runtime": runtime.script, "wasm": runtime.wasm}
     n_items = counted(contents["n_items"], "item")

@@ -259,10 +259,9 @@ def _by_vectors_alone(
     packed = []
     for start in range(0, len(ids), _ROWS_AT_ONCE):
         job.report("encoding", start, len(ids))
-        packed.append(hasher.encode(collection.vectors(ids[start : start + _ROWS_AT_ONCE])).packed)
+        packed.append(hasher.encode_database(collection.vectors(ids[start : start + _ROWS_AT_ONCE])).packed)
     index = make_index(hasher.as_codes(np.concatenate(packed)), ids, hasher=hasher)
-    codes: Any = hasher.encode_queries(collection.vectors(queries))
-    return [hits.tolist() for hits in index.search(codes, k).ids]
+    return [hits.tolist() for hits in index.search(hasher.encode_queries(collection.vectors(queries)), k).ids]
 
 
 def _measured(

@@ -141,6 +141,7 @@ class Searcher:
                 writable=not self.read_only,
                 kind=collection.kind,
                 title=collection.title,
+                hit_probabilities="probability" in hasher.supports,
             )
 
     def __len__(self) -> int:

@@ -44,8 +44,16 @@ StoredItems = Annotated[
 ]
 Count = Annotated[int, typer.Option("-k", metavar="N", help="How many neighbors.")]
 Radius = Annotated[
-    int | None,
+    float | None,
     typer.Option("--radius", metavar="N", help="Find all items within this distance, instead of the nearest ones."),
+]
+LeastProbability = Annotated[
+    float | None,
+    typer.Option(
+        "--min-probability",
+        metavar="P",
+        help="Only items that are of the query's class with at least this probability, from 0 to 1.",
+    ),
 ]
 Where = Annotated[
     str | None,
@@ -76,14 +84,6 @@ Metric = Annotated[
     str | None,
     typer.Option("--metric", metavar="euclidean|cosine", help="The distance used for rescoring; euclidean by default."),
 ]
-ClassFirst = Annotated[
-    int | None,
-    typer.Option(
-        "--class-first",
-        metavar="N",
-        help="Rescoring puts N items of the query's class first; by default, as many as a hybrid model says.",
-    ),
-]
 Reject = Annotated[
     float | None,
     typer.Option(
@@ -104,13 +104,13 @@ def search(
     item: StoredItems = None,
     k: Count = 10,
     radius: Radius = None,
+    min_probability: LeastProbability = None,
     where: Where = None,
     label: LabelFilter = None,
     by_scores: ByScores = False,
     rescore: Rescore = None,
     oversample: Oversample = None,
     metric: Metric = None,
-    class_first: ClassFirst = None,
     reject: Reject = None,
     explain: Explain = False,
     vectors: Vectors = None,
@@ -122,8 +122,9 @@ def search(
 ) -> None:
     """Find the items nearest to vectors, texts, pictures or items.
 
-    Each line has the number of the query, the distance between the codes, the exact distance if vectors are kept, the
-    id, and what is known about the item.
+    Each line has the number of the query, the distance between the codes, the probability that the item is of the
+    query's class if the model can tell, the exact distance if vectors are kept, the id, and what is known about the
+    item.
     """
     from ...collection.options import SearchOptions
     from ...data.tables.columns import Columns
@@ -135,13 +136,13 @@ def search(
         options = SearchOptions.of(
             k if radius is None else None,
             radius=radius,
+            min_probability=min_probability,
             where=condition,
             labels=parsed_labels(label, collection.label_kind),
             by_scores=by_scores,
             rescore=rescore,
             oversample=oversample,
             metric=cast(Any, metric),
-            class_first=class_first,
             reject=reject,
             explain=explain,
         )
@@ -173,10 +174,11 @@ def _as_json(hit: Hit) -> dict[str, Any]:
 
 
 def _print_lines(answers: list[SearchResult], if_empty: str) -> None:
-    exact = any(hit.rescored is not None for found in answers for hit in found)
-    if any(answers):
-        exact_title = f" {'exact':>9}" if exact else ""
-        typer.echo(f"{'query':>6} {'distance':>8}{exact_title} {'id':>12}")
+    hits = [hit for found in answers for hit in found]
+    if hits:
+        likely_title = f" {'likely':>6}" if any(hit.probability is not None for hit in hits) else ""
+        exact_title = f" {'exact':>9}" if any(hit.rescored is not None for hit in hits) else ""
+        typer.echo(f"{'query':>6} {'distance':>8}{likely_title}{exact_title} {'id':>12}")
     for query, found in enumerate(answers):
         if not found and if_empty:
             typer.echo(f"{query:>6} {if_empty}")
@@ -188,7 +190,8 @@ def _print_lines(answers: list[SearchResult], if_empty: str) -> None:
 
 def _distances(hit: Hit) -> str:
     of_codes = f"{hit.distance:>8}" if isinstance(hit.distance, int) else f"{hit.distance:>8.4f}"
-    return of_codes if hit.rescored is None else f"{of_codes} {hit.rescored:>9.4g}"
+    likely = "" if hit.probability is None else f" {hit.probability:>6.1%}"
+    return of_codes + likely + ("" if hit.rescored is None else f" {hit.rescored:>9.4g}")
 
 
 def _details(hit: Hit) -> str:

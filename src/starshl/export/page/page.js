@@ -53,6 +53,15 @@ const nWords = Math.ceil(manifest.n_bits / 32);
 const items = await jsonPart("items");
 const previews = manifest.n_previews ? await part("previews") : null;
 const codeOf = (position) => words.subarray(position * nWords, (position + 1) * nWords);
+const classWords = await readClassWords();
+
+/** Return what the words at the beginning of codes stand for, null if codes are compared bit by bit. */
+async function readClassWords() {
+  const { rule } = manifest;
+  if (rule === null) return null;
+  const entries = rule.codewords ? null : new Float32Array((await part("entries")).buffer);
+  return new ClassWords(words, nWords, { ...rule, entries, labels: items.label_classes });
+}
 const lowered = items.titles?.map((title) => title.toLowerCase()); // 100,000 are too many to do so at every key
 const titleOf = (position) => (items.titles ? items.titles[position] : `Item ${items.ids[position]}`);
 const labelOf = (position) => (items.labels ? items.label_names[items.labels[position]] ?? null : null);
@@ -80,7 +89,7 @@ function pictureOf(position) {
 
 // Results.
 
-function showResults(positions, distances) {
+function showResults(positions, distances, probabilities) {
   const list = view("results");
   const entries = document.createDocumentFragment();
   list.classList.toggle("texts", previews === null);
@@ -93,11 +102,14 @@ function showResults(positions, distances) {
     if (items.titles || !image) button.append(element("span", "title", titleOf(position)));
     const under = element("span", "under");
     under.append(element("span", "label", labelOf(position) ?? ""));
-    if (distances) under.append(element("span", "", distances[place] === 1 ? "1 bit" : `${distances[place]} bits`));
+    if (probabilities) under.append(element("span", "", `${(100 * probabilities[place]).toFixed(0)}%`));
+    else if (distances && classWords) under.append(element("span", "", distances[place].toPrecision(3)));
+    else if (distances) under.append(element("span", "", distances[place] === 1 ? "1 bit" : `${distances[place]} bits`));
     button.append(under);
     const entry = element("li");
     entry.dataset.id = items.ids[position];
     if (distances) entry.dataset.distance = distances[place];
+    if (probabilities) entry.dataset.probability = probabilities[place];
     entry.append(button);
     entries.append(entry);
   });
@@ -105,12 +117,15 @@ function showResults(positions, distances) {
 }
 
 let nQueries = 0;
+let lastQuery = null;
 
+/** Show what is nearest to a query: {code, posterior}. */
 function search(query, encodeTime) {
+  lastQuery = query;
   const start = performance.now();
-  const hits = nearest(words, query, N_RESULTS, manifest.rule);
+  const hits = nearest(words, query, N_RESULTS, classWords, Number(view("least").value));
   const took = performance.now() - start;
-  showResults(hits.positions, hits.distances);
+  showResults(hits.positions, hits.distances, hits.probabilities);
   const encoded = encodeTime === undefined ? "" : `encoded in ${encodeTime.toFixed(1)} ms, `;
   const text = `${encoded}${manifest.n_items.toLocaleString("en")} codes searched in ${took.toFixed(1)} ms`;
   tell(text[0].toUpperCase() + text.slice(1));
@@ -168,7 +183,7 @@ function ask(row, heading, shown) {
     const took = performance.now() - start;
     const label = answer.label ? String(answer.label.data[0]) : null;
     showQuery(heading, shown, label === null ? "" : `Looks like ${label}`, likelyClasses(answer));
-    search(wordsOf(answer.codes.data), took);
+    search({ code: answer.codes ? wordsOf(answer.codes.data) : null, posterior: answer.probabilities?.data }, took);
   }).catch((error) => tell(`The query could not be encoded: ${error.message}`, true));
   return waiting;
 }
@@ -184,8 +199,21 @@ function likelyClasses(answer) {
 function askItem(position) {
   const label = labelOf(position);
   showQuery(titleOf(position), pictureOf(position), label === null ? "" : `Label ${label}`);
-  search(codeOf(position));
+  search(itemQuery(position));
   window.scrollTo({ top: 0, behavior: "smooth" });
+}
+
+/** Return an item as a query: what its word says of its class. */
+function itemQuery(position) {
+  return { code: codeOf(position), posterior: classWords?.posteriorOf(position) };
+}
+
+function setUpLikely() {
+  view("likely").hidden = !manifest.rule?.shows_probabilities;
+  view("least").oninput = () => {
+    view("least-shown").textContent = `${Math.round(100 * view("least").value)}%`;
+    if (lastQuery) search(lastQuery);
+  };
 }
 
 function listFound() {
@@ -384,7 +412,7 @@ function setUpModes() {
 function showSome() {
   const step = Math.max(1, Math.floor(manifest.n_items / N_RESULTS));
   const positions = Array.from({ length: Math.min(N_RESULTS, manifest.n_items) }, (_, place) => place * step);
-  showResults(positions, null);
+  showResults(positions, null, null);
 }
 
 view("vector-label").textContent = `${manifest.n_features} numbers, separated by commas or spaces`;
@@ -395,8 +423,9 @@ view("text").oninput = askText;
 setUpModes();
 setUpDrawing();
 setUpPictures();
+setUpLikely();
 showSome();
-await warmUp((round) => nearest(words, codeOf(round % manifest.n_items), N_RESULTS, manifest.rule));
+await warmUp((round) => nearest(words, itemQuery(round % manifest.n_items), N_RESULTS, classWords));
 tell(manifest.encodes ? "Loading the model ..." : "Choose an item to see those nearest to it.");
 if (manifest.encodes) {
   try {

@@ -7,91 +7,174 @@ function popcount(word) {
   return Math.imul((word + (word >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
 }
 
-let memory = new Uint32Array(0); // of the last search: a new array for each would have to be collected
+const LEAST_SHARE = 1e-6; // a class of the query below it adds nothing that matters
+const LEAST_PROBABILITY = 1e-6; // and a smaller probability costs no more
+const BEYOND_SATURATION = 0.05;
+
+let memory = new Float64Array(0); // of the last search: a new array for each would have to be collected
 
 function reusedArray(length) {
-  if (memory.length !== length) memory = new Uint32Array(length);
+  if (memory.length !== length) memory = new Float64Array(length);
   return memory;
 }
 
-/** Return how many bits of each code differ from the query, leaving out those of the class field. */
-function bitDistances(words, query, field) {
+/** Return how many bits of each code differ from the query, leaving out the first ones. */
+function bitDistances(words, query, nSkipped) {
   const width = query.length;
+  const kept = Uint32Array.from(query, (_, word) => bitsFrom(nSkipped - 32 * word));
   const distances = reusedArray(words.length / width);
   for (let item = 0, at = 0; item < distances.length; item++) {
-    let differing = popcount((words[at] ^ query[0]) & ~field);
-    at++;
-    for (let word = 1; word < width; word++, at++) differing += popcount(words[at] ^ query[word]);
+    let differing = 0;
+    for (let word = 0; word < width; word++, at++) differing += popcount((words[at] ^ query[word]) & kept[word]);
     distances[item] = differing;
   }
   return distances;
 }
 
-/** Return the distance of the last of the first items of the query's class; -1 if there is none or none must be. */
-function endOfClass(distances, words, query, rule, field) {
-  if (!rule.class_first) return -1;
-  const counts = new Uint32Array(32 * query.length + 1);
-  for (let item = 0, at = 0; item < distances.length; item++, at += query.length)
-    if (((words[at] ^ query[0]) & field) === 0) counts[distances[item]]++;
-  let left = rule.class_first;
-  let last = -1;
-  for (let distance = 0; distance < counts.length && left > 0; distance++) {
-    if (counts[distance] > 0) last = distance;
-    left -= counts[distance];
+/** Return a word whose bits are set from one on. */
+function bitsFrom(first) {
+  return first <= 0 ? 0xffffffff : first >= 32 ? 0 : (0xffffffff << first) >>> 0;
+}
+
+const clipped = (probability) => Math.min(Math.max(probability, 0), 1);
+
+/**
+ * The words at the beginning of all codes, which stand for probabilities of classes.
+ * rule.entries: probabilities by class of every word of a dictionary, a number that the first rule.class_bits hold; or
+ * null, and rule.codewords are words of the classes, rule.decay what each bit of difference leaves of a probability,
+ * and rule.labels the class of each item whose code follows from a label, -1 for others.
+ */
+class ClassWords {
+  constructor(words, width, rule) {
+    Object.assign(this, { words, width, rule, nItems: words.length / width });
+    this.groups = Int32Array.from(rule.groups);
+    if (rule.entries === null) this.readWords();
   }
-  return last;
+
+  get nClasses() {
+    return this.groups.length;
+  }
+
+  get nEntries() {
+    return this.rule.entries.length / this.nClasses;
+  }
+
+  /** Return the number of a dictionary's entry that a code begins with. */
+  numberAt(item) {
+    return Math.min(this.words[item * this.width] & ((1 << this.rule.class_bits) - 1), this.nEntries - 1);
+  }
+
+  distance(item, class_) {
+    let differing = 0;
+    for (let word = 0; word < this.width; word++)
+      differing += popcount(this.words[item * this.width + word] ^ this.rule.codewords[class_ * this.width + word]);
+    return differing;
+  }
+
+  /** Remember how near the nearest codeword of each item is, and what its probabilities sum to. */
+  readWords() {
+    this.nearest = new Int16Array(this.nItems);
+    this.sums = new Float64Array(this.nItems);
+    const distances = new Int16Array(this.nClasses);
+    for (let item = 0; item < this.nItems; item++) {
+      for (let class_ = 0; class_ < this.nClasses; class_++) distances[class_] = this.distance(item, class_);
+      this.nearest[item] = distances.reduce((one, other) => Math.min(one, other));
+      for (const distance of distances) this.sums[item] += this.rule.decay[distance - this.nearest[item]];
+    }
+  }
+
+  /** Return what the word of an item says of its class, as the posterior of a query. */
+  posteriorOf(item) {
+    const posterior = new Float64Array(this.nClasses);
+    if (this.rule.entries !== null) {
+      const number = this.numberAt(item);
+      return posterior.map((_, class_) => this.rule.entries[class_ * this.nEntries + number]);
+    }
+    const label = this.rule.labels[item];
+    if (label >= 0) posterior[label] = 1;
+    else
+      for (let class_ = 0; class_ < this.nClasses; class_++)
+        posterior[class_] = Math.fround(this.rule.decay[this.distance(item, class_) - this.nearest[item]] / this.sums[item]);
+    return posterior;
+  }
+
+  /** Return a posterior to which merged classes are one class, and removed ones none. */
+  pooled(posterior) {
+    return Float64Array.from(posterior, (_, class_) => {
+      let sum = 0;
+      for (let other = 0; other < this.nClasses; other++)
+        if (this.groups[class_] >= 0 && this.groups[class_] === this.groups[other]) sum += posterior[other];
+      return Math.fround(sum);
+    });
+  }
+
+  /** Return a function from items to the probability that they are of the query's class. */
+  probabilities(posterior) {
+    const pooled = this.pooled(posterior);
+    const likely = [...pooled.keys()].filter((class_) => pooled[class_] >= LEAST_SHARE);
+    if (this.rule.entries === null) {
+      return (item) => {
+        const label = this.rule.labels[item];
+        if (label >= 0) return clipped(pooled[label]);
+        let sum = 0;
+        for (const class_ of likely) sum += pooled[class_] * this.rule.decay[this.distance(item, class_) - this.nearest[item]];
+        return clipped(sum / this.sums[item]);
+      };
+    }
+    const table = new Float64Array(this.nEntries);
+    for (const class_ of likely)
+      for (let number = 0; number < table.length; number++)
+        table[number] += pooled[class_] * this.rule.entries[class_ * table.length + number];
+    if (this.rule.has_labels) table.set(pooled);
+    return (item) => clipped(table[this.numberAt(item)]);
+  }
 }
 
-/** Return distances with what another class costs: its weight, and at least one bit more than the first of the class. */
-function classDistances(words, query, rule) {
-  const field = (1 << rule.class_bits) - 1;
-  const distances = bitDistances(words, query, field);
-  const end = endOfClass(distances, words, query, rule, field);
-  for (let item = 0, at = 0; item < distances.length; item++, at += query.length)
-    if (((words[at] ^ query[0]) & field) !== 0)
-      distances[item] = Math.max(distances[item] + rule.class_weight, end + 1);
-  return distances;
+/** Add to distances of neighbors, in place, what the class costs; items that are not likely enough come to nowhere. */
+function addClasses(distances, probabilityOf, rule, least) {
+  for (let item = 0; item < distances.length; item++) {
+    const [near, probability] = [distances[item], probabilityOf(item)];
+    const saturated = Math.min(near, rule.saturation) + BEYOND_SATURATION * Math.max(near - rule.saturation, 0);
+    const cost = -rule.weight * Math.log(Math.max(probability, LEAST_PROBABILITY));
+    distances[item] = probability < least ? Infinity : saturated + cost;
+  }
 }
 
-// One loop per function: engines compile functions with several loops again at the end of each loop.
-
-function largest(distances) {
-  let farthest = 0;
-  for (let item = 0; item < distances.length; item++) farthest = Math.max(farthest, distances[item]);
-  return farthest;
-}
-
-/** Return how many items there are at each distance. */
-function countsOf(distances, farthest) {
-  const counts = new Uint32Array(farthest + 1);
-  for (let item = 0; item < distances.length; item++) counts[distances[item]]++;
-  return counts;
-}
-
-/** Return the positions of all items nearer than a limit, and of the first ones at the limit, n in all. */
-function positionsWithin(distances, limit, nAtLimit, n) {
-  const positions = new Uint32Array(n);
-  let [found, left] = [0, nAtLimit];
-  for (let item = 0; item < distances.length && found < n; item++)
-    if (distances[item] < limit || (distances[item] === limit && left-- > 0)) positions[found++] = item;
+/** Return the positions of the k smallest finite numbers, equal ones by position. */
+function smallest(distances, k) {
+  const positions = [];
+  let worst = Infinity;
+  for (let item = 0; item < distances.length; item++) {
+    const distance = distances[item];
+    if (distance >= worst) continue;
+    let place = positions.length;
+    while (place > 0 && distances[positions[place - 1]] > distance) place--;
+    positions.splice(place, 0, item);
+    if (positions.length > k) positions.pop();
+    if (positions.length === k) worst = distances[positions[k - 1]];
+  }
   return positions;
 }
 
 /**
- * Return the k nearest codes as {positions, distances}.
- * words: all codes, each as 32-bit words, little end first; query: the words of one code; rule: null for the Hamming
- * distance, or {class_bits, class_weight, class_first} of hybrid codes.
+ * Return the k nearest codes as {positions, distances, probabilities}.
+ * words: all codes, each as 32-bit words, little end first; query: {code, posterior}, the words of one code and how
+ * likely each class is, of which one may be null if it is not compared; classWords: null for the Hamming distance; least:
+ * how likely items must be.
  */
-function nearest(words, query, k, rule) {
-  const all = rule === null ? bitDistances(words, query, 0) : classDistances(words, query, rule);
-  const farthest = largest(all);
-  const counts = countsOf(all, farthest);
-  let limit = 0; // the distance of the last result, of which only the first items fit
-  let nearer = 0;
-  while (limit < farthest && nearer + counts[limit] < k) nearer += counts[limit++];
-  const n = Math.min(k, all.length);
-  const positions = Array.from(positionsWithin(all, limit, n - nearer, n)).sort((a, b) => all[a] - all[b] || a - b);
-  return { positions, distances: positions.map((item) => all[item]) };
+function nearest(words, query, k, classWords, least = 0) {
+  if (classWords === null) {
+    const all = bitDistances(words, query.code, 0);
+    const positions = smallest(all, k);
+    return { positions, distances: positions.map((item) => all[item]), probabilities: null };
+  }
+  const { rule, nItems } = classWords;
+  const all = rule.has_neighbors ? bitDistances(words, query.code, rule.class_bits) : reusedArray(nItems).fill(0);
+  const probabilityOf = classWords.probabilities(query.posterior);
+  addClasses(all, probabilityOf, rule, least);
+  const positions = smallest(all, k);
+  const probabilities = rule.shows_probabilities ? positions.map(probabilityOf) : null;
+  return { positions, distances: positions.map((item) => all[item]), probabilities };
 }
 
 /** Return packed bytes of one code as 32-bit words. */

@@ -17,6 +17,7 @@ from ...client.answers import CollectionInfo, Job
 from ...codes.binary import BinaryCodes
 from ...collection.answers import Explanation, Hit, Item
 from ...collection.collection import Collection
+from ...collection.explanation import n_class_bits
 from ...data.features.picture_files import KINDS
 from ...exceptions import UnknownIdError
 from ...hashers.base import BaseHasher
@@ -290,8 +291,8 @@ def _other_methods(workspace: Workspace, page: Exploration, vector: np.ndarray) 
     """Search with rescoring, by exact distances, and by the codes of another method."""
     question, query = page.question, page.query
     about = "the codes choose candidates, their vectors decide"
-    if page.info.method == "HybridHasher":
-        about += "; the likely class comes first"
+    if page.info.hit_probabilities:
+        about += ", and how likely the class is"
     results = [_search(workspace, page, "Codes, then vectors", about, rescore=True)]
     if not workspace.comparison.is_ready:
         return results
@@ -321,18 +322,19 @@ def _card(collection: Collection, name: str, item: Item, query_label: Label | No
 
 
 def _distance(hit: Hit) -> str:
+    likely = [] if hit.probability is None else [f"{hit.probability:.0%}"]
     if hit.rescored is not None:
-        return f"{hit.rescored:.3g}"
-    return f"{hit.distance:.3g}" if isinstance(hit.distance, float) else f"{hit.distance} bits"
+        return " · ".join([*likely, f"{hit.rescored:.3g}"])
+    return likely[0] if likely else f"{hit.distance:.3g}" if isinstance(hit.distance, float) else f"{hit.distance} bits"
 
 
 def describe_query(hasher: BaseHasher, vector: np.ndarray) -> QueryDescription:
     """Return what a hasher makes of a vector."""
     hasher = hasher.without_steps()
-    rows, rule = np.asarray(vector)[None], hasher.class_rule
+    rows = np.asarray(vector)[None]
     return QueryDescription(
         bits=_bits(hasher.encode(rows))[0],
-        n_class_bits=0 if rule is None else rule.class_bits,
+        n_class_bits=n_class_bits(hasher),
         predictions=_predictions(hasher, rows),
         novelty=float(hasher.novelty(rows)[0]) if "novelty" in hasher.supports else None,
         are_clusters=hasher.holds_clusters,
@@ -383,5 +385,6 @@ def _compare(collection: Collection, page: Exploration, hit: int) -> Match:
         (own,) = _bits(collection.codes([query.item.id]))
     else:
         own = page.description.bits
-    differing = {position for position, (one, other) in enumerate(zip(own, bits, strict=True)) if one != other}
+    first = n_class_bits(collection.hasher)
+    differing = {place for place in range(first, len(bits)) if own[place] != bits[place]}
     return Match(card, bits, differing, explanation)

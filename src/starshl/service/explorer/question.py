@@ -27,7 +27,7 @@ _LARGEST_ID = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A search: what to search for, how many neighbors or how near, and which items may be found.
+    """A search: what to search for, how many neighbors, how near and how likely, and which items may be found.
 
     ``item``, ``text`` or ``upload`` says what to search for; all are None if nothing was asked yet. ``hit`` is the item
     to explain. ``fields`` holds pairs of a parameter, such as "field.year.min", and its text.
@@ -37,7 +37,8 @@ class Question:
     text: str | None = None
     upload: str | None = None
     k: int = _USUAL_NEIGHBORS
-    radius: int | None = None
+    radius: float | None = None
+    min_probability: float | None = None
     labels: tuple[str, ...] = ()
     fields: tuple[tuple[str, str], ...] = ()
     hit: int | None = None
@@ -48,13 +49,15 @@ class Question:
         """Read a query, or say which part of it cannot be read."""
         fields = tuple((name, value) for name, value in query.multi_items() if name.startswith(_FIELD) and value)
         # The radius counts only while its box is checked: a slider always has a value.
-        radius = _number(query, "radius", 0, 10_000) if query.get("within") else None
+        radius = _decimal(query, "radius", 10_000) if query.get("within") else None
         return cls(
             item=_number(query, "item", -_LARGEST_ID, _LARGEST_ID),
             text=query.get("text") or None,
             upload=query.get("upload") or None,
             k=_number(query, "k", 1, MOST_NEIGHBORS) or _USUAL_NEIGHBORS,
             radius=radius,
+            # The least probability counts from above 0 on: 0 lets all items pass.
+            min_probability=_decimal(query, "min_probability", 1) or None,
             labels=tuple(query.getlist("label")),
             fields=fields,
             hit=_number(query, "hit", -_LARGEST_ID, _LARGEST_ID),
@@ -75,13 +78,20 @@ class Question:
             if (value := getattr(new, name)) is not None
         ]
         pairs += [("k", new.k)] if new.k != _USUAL_NEIGHBORS else []
-        pairs += [("within", "1"), ("radius", new.radius)] if new.radius is not None else []
+        pairs += [("within", "1"), ("radius", f"{new.radius:g}")] if new.radius is not None else []
+        pairs += [("min_probability", f"{new.min_probability:g}")] if new.min_probability is not None else []
         pairs += [("label", label) for label in new.labels]
         return "?" + urlencode([*pairs, *new.fields])
 
     def options(self, info: CollectionInfo, *, rescore: bool | None = None) -> SearchOptions:
         """Return the search as a searcher takes it."""
-        return SearchOptions(k=self.k, radius=self.radius, rescore=rescore, filters=self.filters(info))
+        return SearchOptions(
+            k=self.k,
+            radius=self.radius,
+            min_probability=self.min_probability,
+            rescore=rescore,
+            filters=self.filters(info),
+        )
 
     def filters(self, info: CollectionInfo) -> Filters:
         """Return which items may be found; labels are of the type that this collection has."""
@@ -127,6 +137,21 @@ def _number(query: QueryParams, name: str, low: int, high: int) -> int | None:
     if not low <= value <= high:
         allowed = "a whole number" if high >= _LARGEST_ID else f"a whole number from {low} to {high}"
         raise ValueError(f"{name} is {text[:40]!r}; it must be {allowed}. Correct the address or the form.")
+    return value
+
+
+def _decimal(query: QueryParams, name: str, high: int) -> float | None:
+    text = query.get(name, "").strip()
+    if not text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= high:
+        raise ValueError(
+            f"{name} is {text[:40]!r}; it must be a number from 0 to {high}. Correct the address or the form."
+        )
     return value
 
 

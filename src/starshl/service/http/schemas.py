@@ -63,7 +63,8 @@ Ids = Annotated[list[Id], Field(fail_fast=True, min_length=1, max_length=MOST_RO
 Metadata = dict[str, Any]
 WantedLabels = Annotated[list[Label], Field(fail_fast=True, min_length=1, max_length=1000)]
 HitCount = Annotated[int, Field(ge=1, le=10_000)]
-Radius = Annotated[int, Field(ge=0, le=1_000_000)]
+Radius = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
+Probability = Annotated[float, Field(ge=0, le=1)]
 # Each unknown field becomes an error; so does each wrong value of a list that does not fail at the first one.
 _MOST_UNKNOWN = 20
 _CONTENTS = ("vector", "text", "row")  # what an item may be
@@ -296,7 +297,7 @@ class SearchSettings(FilterRequest):
     rescore: bool | None = None
     oversample: Annotated[int, Field(ge=1, le=1000)] | None = None
     metric: Metric | None = None
-    class_first: Annotated[int, Field(ge=0, le=10_000)] | None = None
+    min_probability: Probability | None = None
     reject: Annotated[float, Field(ge=0, le=1)] | None = None
     by_scores: bool = False
     explain: bool = False
@@ -323,7 +324,7 @@ class SearchSettings(FilterRequest):
 class SearchRequest(SearchSettings):
     """Vectors, texts or rows of a table to search for, or ids of stored items, and how to search.
 
-    With ``radius``, all items within that Hamming distance are found, and the nearest ``k`` of them returned.
+    With ``radius``, all items within that distance are found, and the nearest ``k`` of them returned.
     """
 
     model_config = _example(vectors=[[0.1, 0.7, 0.2]], k=10, where={"year": {">=": 2020}})

@@ -31,6 +31,7 @@ from .schemas import (
     Id,
     Metadata,
     PredictRequest,
+    Probability,
     Radius,
     RecommendRequest,
     SearchAnswer,
@@ -164,12 +165,22 @@ async def search_by_picture(
     labels: Annotated[list[str] | None, Query(max_length=1000, description="Only items with these labels.")] = None,
     where: Annotated[str | None, Query(max_length=10_000, description="A filter on metadata, as JSON.")] = None,
     radius: Annotated[Radius | None, Query(description="Only items within this distance.")] = None,
+    min_probability: Annotated[
+        Probability | None, Query(description="Only items that are of the picture's class with this probability.")
+    ] = None,
     rescore: Annotated[bool | None, Query(description="Compare kept vectors.")] = None,
     explain: Annotated[bool, Query(description="Say why items match.")] = False,
 ) -> SearchAnswer:
     """Find the nearest items of a picture, which is the body: a JPEG, PNG, WebP, GIF, BMP or TIFF file."""
     wanted = None if labels is None else await in_thread(_labels, searcher, labels)
-    settings = SearchSettings(k=k, labels=wanted, where=_read_object("where", where), rescore=rescore, explain=explain)
+    settings = SearchSettings(
+        k=k,
+        labels=wanted,
+        where=_read_object("where", where),
+        min_probability=min_probability,
+        rescore=rescore,
+        explain=explain,
+    )
     options = replace(settings.to_options(), radius=radius)
     vectors = await result_of(picture_vector(searcher, picture))
     found = await result_of(searcher.search(vectors, options=options))

@@ -95,6 +95,7 @@ function formAddress() {
     fields.set(isId ? "item" : "text", isId ? typed.replace("#", "") : typed);
   }
   if (!fields.get("within")) fields.delete("radius");
+  if (fields.get("min_probability") === "0") fields.delete("min_probability");
   return `${form.action}?${new URLSearchParams([...fields].filter(([, value]) => value !== ""))}`;
 }
 
@@ -116,7 +117,7 @@ form.addEventListener("submit", (event) => {
 });
 form.addEventListener("input", (event) => {
   const output = form.querySelector(`output[for="${event.target.id}"]`);
-  if (output) output.textContent = event.target.value;
+  if (output) output.textContent = event.target.id === "min_probability" ? `${Math.round(100 * event.target.value)}%` : event.target.value;
   if (event.target.id === "radius") form.elements.within.checked = true;
 });
 form.addEventListener("change", (event) => {
