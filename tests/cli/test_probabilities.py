@@ -53,7 +53,7 @@ def test_the_accuracy_is_told_beside_the_mean_confidence(files, expected, starsh
 def test_a_method_without_probabilities_says_so(files, tmp_path, starshl):
     assert starshl("fit", files / "blobs.npz", "-m", "StarSHL", "-b", 6, "-o", tmp_path / "m").exit_code == 0
     refused = starshl("predict", tmp_path / "m", files / "blobs.npz", "--proba")
-    assert (refused.exit_code, "predicts classes without probabilities" in refused.stderr) == (
+    assert (refused.exit_code, "works without probabilities of classes" in refused.stderr) == (
         2,
         True,
     )

@@ -36,7 +36,7 @@ def hasher_of_one_class():
         (lambda: get_class("hybridhasher"), r"There is no method 'hybridhasher'; .* Did you mean HybridHasher"),
         (
             lambda: HybridHasher(class_hasher=ITQ()).fit(X, Y),
-            "class_hasher is ITQ, which learns codes, not classes",
+            "class_hasher is ITQ, which works without probabilities of classes",
         ),
         (
             lambda: require_labels(LSHash(), [-1, -1, -1], 3, partial=True),

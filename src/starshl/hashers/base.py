@@ -63,7 +63,7 @@ Capability = Literal[
 CAPABILITIES: Mapping[Capability, tuple[str, str]] = MappingProxyType(
     {
         "predict": ("learns codes, not classes", "Use a hasher that predicts, such as StarRidge."),
-        "predict_proba": ("predicts classes without probabilities", "Leave them out, or use a StarRidge."),
+        "predict_proba": ("works without probabilities of classes", "Use StarRidge or ClassifierHasher."),
         "class_scores": ("does not score classes", "Use a StarRidge."),
         "codeword_distances": ("compares no rows with codewords", "Use a StarRidge or a StarSHL."),
         "score": ("has no score of its own", "Measure its codes with starshl.evaluation."),
