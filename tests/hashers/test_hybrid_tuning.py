@@ -3,7 +3,12 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.preprocessing import FunctionTransformer
 
+from starshl import HybridHasher, StarRidge
+from starshl.hashers import PreparedHasher
 from starshl.hashers.hybrid_tuning import Neighborhoods, cosine_distances, vector_distances
 
 
@@ -73,3 +78,23 @@ def test_equal_rows_and_single_rows_have_a_scale():
         neighborhoods = Neighborhoods(rows, own, np.ones(n_rows, bool), seed=0)
         assert neighborhoods.scale(lambda queries, items: np.zeros((len(queries), len(items)))) == (1.0, 0.0)
         assert (neighborhoods.vector_scales()[:, 0] > 0).all()
+
+
+def hundredths(X):
+    return X / 100
+
+
+def test_rows_behind_steps_are_measured_as_collections_keep_them():
+    X, y = load_digits(return_X_y=True)
+    ridge = StarRidge(kernels="scaled", random_state=0)
+    raw = HybridHasher(20, class_hasher=ridge, random_state=0).fit(X[:300], y[:300])
+    prepared = PreparedHasher([FunctionTransformer(hundredths)], clone(raw)).fit(X[:300], y[:300])
+    ours, theirs = (each.vector_rule("euclidean") for each in (prepared, raw))
+    assert ours.saturation == pytest.approx(theirs.saturation)
+    assert ours.unit == pytest.approx(theirs.unit)
+    assert prepared.hasher_.score_rule == raw.score_rule
+
+
+def test_hashers_without_both_parts_have_no_rule_for_vectors():
+    X, y = load_digits(return_X_y=True)
+    assert StarRidge(8, kernels="scaled").fit(X[:100], y[:100]).vector_rule("cosine") is None

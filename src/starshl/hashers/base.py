@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._common.bundle import pack_values, unpack_values, write_bundle
 from .._common.labels import Label, LabelsLike, parsed_if_labels
 from .._common.threads import using_threads
-from .._common.validation import SamplesLike, check_n_jobs, check_rows
+from .._common.validation import Rows, SamplesLike, check_n_jobs, check_rows
 from ..codes.binary import BinaryCodes, Metric, make_space_id
 from ..codes.codebook import Codebook
 from ..codes.hamming_words import HammingWords
@@ -326,6 +326,13 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def words(self) -> HammingWords | WordDictionary | None:
         """The class posteriors that codes of items, or their first bits, stand for; None if they stand for none."""
         return None
+
+    def measure_vectors(self, X: Rows) -> None:
+        """Learn what :meth:`vector_rule` needs from the training rows as a collection keeps them.
+
+        It keeps raw rows, and whatever prepares these calls this after the fit.
+        """
+        return
 
     def vector_rule(self, metric: Literal["euclidean", "cosine"]) -> ScoreRule | None:
         """Return how items whose vectors are kept are ordered by exact distances and probabilities of the class.

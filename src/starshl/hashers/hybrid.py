@@ -215,6 +215,7 @@ class HybridHasher(BaseHasher):
         neighbors = None
         if labels.labeled.any():
             # Refused now, codes that cannot be made cost no fit of the classes.
+            question_length(len(labels.classes), n_bits)
             self.class_bits_ = n_class_bits(len(labels.classes), n_bits)
             neighbors = self._fit_neighbors(rows, n_bits, seeds[2])
         self.field_holds_ = "classes" if labels.labeled.any() else "clusters"
@@ -408,6 +409,7 @@ class HybridHasher(BaseHasher):
         check_settings(other)
         for name, value in self._learned_state().items():
             setattr(other, name, value)
+        question_length(len(self.classes_), n_bits)
         other._fit_bits(self.class_hasher_.training_rows(), n_bits)
         return other
 
@@ -458,6 +460,14 @@ class HybridHasher(BaseHasher):
     def score_rule(self) -> ScoreRule:
         """How distances between codes and probabilities of the same class make one number."""
         return ScoreRule(self.class_weight, self.unit_, self.saturation_)
+
+    def measure_vectors(self, X: Rows) -> None:
+        """Learn how far neighbors are among other vectors of the training rows, which collections keep instead."""
+        codes = self.training_codes_
+        known = self.words.columns_of(codes) >= 0
+        own = self.words.posteriors_of(codes).argmax(axis=1)
+        askable = known if known.any() else np.ones_like(known)
+        self.vector_scales_ = Neighborhoods(X, own, askable, self.seeds_[1]).vector_scales()
 
     def vector_rule(self, metric: Literal["euclidean", "cosine"]) -> ScoreRule:
         """Return how exact distances between vectors and probabilities of the same class make one number."""
@@ -553,7 +563,12 @@ class HybridHasher(BaseHasher):
 
 
 def n_class_bits(n_classes: int, n_bits: int) -> int:
-    """Return the length of the class field in codes of ``n_bits``; warn if it has no room for labels besides doubt."""
+    """Return the length of the class field in codes of ``n_bits``."""
+    return min(n_digits(n_classes) + _EXTRA_BITS, n_bits, _MAX_CLASS_BITS)
+
+
+def question_length(n_classes: int, n_bits: int) -> None:
+    """Warn if a class field has no room for labels besides doubt, and refuse more classes than any has room for."""
     least = n_digits(n_classes) + 1
     if least > _MAX_CLASS_BITS:
         raise ValueError(f"There are {n_classes:,} classes; a class field holds at most {1 << _MAX_CLASS_BITS - 1:,}.")
@@ -569,7 +584,6 @@ def n_class_bits(n_classes: int, n_bits: int) -> int:
             more=least + 1 + _EXTRA_BITS,
         )
         warn_caller(warning)
-    return min(n_digits(n_classes) + _EXTRA_BITS, n_bits, _MAX_CLASS_BITS)
 
 
 def n_digits(n_values: int) -> int:

@@ -124,6 +124,8 @@ class PreparedHasher(BaseHasher):
             steps.append(fitted)
         self._adopt(steps, clone(self.hasher).fit(rows, y, **fit_params))
         self._record_columns(steps[0] if steps else self.hasher_, X)
+        if steps and not self.takes_cells and np.ndim(X) == 2 and getattr(X, "dtype", np.dtype(object)).kind in "iuf":
+            self.hasher_.measure_vectors(X)
         self.probes_ = take_probes(steps, X)
         return self
 
