@@ -14,13 +14,25 @@ import multiprocessing
 import sys
 import tempfile
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from starshl import BinaryCodes
+from starshl.codes import HammingWords, WordDictionary
 from starshl.exceptions import IndexFormatError
-from starshl.index import BucketIndex, FlatIndex, MultiIndex, load_index, multi
+from starshl.index import (
+    BucketIndex,
+    FlatIndex,
+    HybridIndex,
+    MultiIndex,
+    PosteriorIndex,
+    Reconstruction,
+    ResidualIndex,
+    load_index,
+    multi,
+)
 from starshl.index.files import read_index_file, write_index_file
 
 FILES_PER_WORKER = 250
@@ -62,7 +74,7 @@ def run(n_files: int, seed: int) -> Counter:
 
 def damage_files(folder: str, log: str, numbers: range, seed: int) -> None:
     # Small files would always be scanned; their tables are to be attacked too.
-    multi._CODES_PER_PROBE = 0
+    multi.CODES_PER_PROBE = 0
     with open(log, "a", buffering=1) as outcomes:
         for number in numbers:
             for outcome in damage_one(Path(folder) / "codes.index", np.random.default_rng([seed, number])):
@@ -117,23 +129,47 @@ def random_index(rng: np.random.Generator):
     pool = rng.choice([-1, 1], size=(n_different, n_bits))
     codes = BinaryCodes.from_signs(pool[rng.integers(n_different, size=n_items)].reshape(n_items, n_bits))
     ids = rng.permutation(3 * n_items + 1)[:n_items] - n_items // 2
-    kind = [FlatIndex, BucketIndex, MultiIndex][rng.integers(3)]
     queries = np.concatenate([pool[:3], rng.choice([-1, 1], size=(3, n_bits))])
-    return kind.from_codes(codes, ids), BinaryCodes.from_signs(queries)
+    kind, settings = random_kind(n_bits, rng)
+    if kind is PosteriorIndex:
+        codes = replace(codes, classes=rng.integers(-1, 4, size=n_items))
+    return kind.from_codes(codes, ids, **settings), BinaryCodes.from_signs(queries)
+
+
+def random_kind(n_bits: int, rng: np.random.Generator):
+    """Return a class of indexes, and its arguments."""
+    kind = [FlatIndex, BucketIndex, MultiIndex, PosteriorIndex, HybridIndex, ResidualIndex][rng.integers(6)]
+    if kind in (FlatIndex, BucketIndex, MultiIndex):
+        return kind, {}
+    if kind is PosteriorIndex:
+        n_classes = int(rng.integers(1, 5))
+        numbers = [None, rng.permutation(9)[:n_classes]][rng.integers(2)]
+        return kind, {"words": HammingWords(rng.choice([-1, 1], size=(n_classes, n_bits)), 0.7, numbers)}
+    n_word_bits = int(rng.integers(1, min(n_bits, 9) + (kind is HybridIndex)))
+    n_entries, n_classes = int(rng.integers(1, (1 << n_word_bits) + 1)), int(rng.integers(1, 6))
+    words = WordDictionary(rng.dirichlet(np.ones(n_classes), size=n_entries).astype(np.float32), n_word_bits)
+    settings = {"words": words, "class_weight": 1.0, "unit": 1.5, "saturation": 2.0}
+    if kind is ResidualIndex:
+        n_left = n_bits - n_word_bits
+        settings["reconstruction"] = Reconstruction(rng.random((n_classes, n_left)), np.eye(n_left), np.ones(n_left))
+    return kind, settings
 
 
 def answers(index, queries: BinaryCodes, rng: np.random.Generator) -> list:
     """Return what searches of every kind answer."""
     among = np.arange(-100, 500, 3)
     scores = queries.to_signs() * np.linspace(0.1, 1, queries.n_bits)
+    by_words = "probability" in index.supports
     results = [
         index.search(queries, 1),
         index.search(queries, 20),
         index.search(queries, 20, among=among),
-        index.search(queries, 5, scores=scores),
+        index.search(queries, 5, **({"min_probability": 0.3} if by_words else {"scores": scores})),
         index.search_radius(queries, 2),
         index.search_radius(queries, 2, among=among),
     ]
+    if by_words:
+        results.append([index.probabilities(queries, results[1].ids)])
     # Fresh arrays: a mapped file may be gone when they are compared.
     return [part.tolist() for result in results for part in result] + [index.ids.tolist()]
 
@@ -179,6 +215,16 @@ def append_bytes(path: Path, rng: np.random.Generator) -> None:
 
 
 NASTY_NUMBERS = (0, 1, -1, 2, 7, 2**31 - 1, -(2**31), 2**62, -(2**63), 2**63 - 1)
+NASTY_FLOATS = (0.0, -0.0, -1.0, 1e-300, 1e30, 1e300, np.inf, -np.inf, np.nan)
+
+
+def nasty_number(dtype: np.dtype, rng: np.random.Generator):
+    """Return a number that a search might stumble over."""
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            return dtype.type(NASTY_FLOATS[rng.integers(len(NASTY_FLOATS))])
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    return min(max(NASTY_NUMBERS[rng.integers(len(NASTY_NUMBERS))], low), high)
 
 
 def edit_and_seal(path: Path, rng: np.random.Generator) -> None:
@@ -190,18 +236,17 @@ def edit_and_seal(path: Path, rng: np.random.Generator) -> None:
     if how == 0 and array.size:
         array.reshape(-1)[rng.integers(array.size)] = array.reshape(-1)[rng.integers(array.size)]
     elif how == 1 and array.size:
-        low, high = np.iinfo(array.dtype).min, np.iinfo(array.dtype).max
-        number = NASTY_NUMBERS[rng.integers(len(NASTY_NUMBERS))]
-        array.reshape(-1)[rng.integers(array.size)] = min(max(number, low), high)
+        array.reshape(-1)[rng.integers(array.size)] = nasty_number(array.dtype, rng)
     elif how == 2:
         array = np.ascontiguousarray(array[..., : max(array.shape[-1] - int(rng.integers(1, 4)), 0)])
     elif how == 3:
-        array = array.astype([np.int64, np.int32, np.uint64, np.uint32, np.uint8][rng.integers(5)])
+        with np.errstate(invalid="ignore"):
+            array = array.astype([np.int64, np.int32, np.uint64, np.uint32, np.uint8][rng.integers(5)])
     elif how == 4 and array.size:
         rng.shuffle(array.reshape(-1))
     elif array.size:
-        place = rng.integers(array.size)
-        array.reshape(-1)[place] ^= array.dtype.type(1 << int(rng.integers(8 * array.itemsize - 1)))
+        content = array.reshape(-1).view(np.uint8)
+        content[rng.integers(len(content))] ^= np.uint8(1 << int(rng.integers(8)))
     write_index_file(path, header, arrays | {name: array})
 
 
@@ -210,7 +255,8 @@ def edit_header_and_seal(path: Path, rng: np.random.Generator) -> None:
     header, arrays = read_index_file(path, memory_map=False, verify=True)
     how = rng.integers(3)
     if how == 0:
-        header["kind"] = ["flat", "buckets", "multi", "tree"][rng.integers(4)]
+        kinds = ["flat", "buckets", "multi", "posterior", "hybrid", "residual", "tree"]
+        header["kind"] = kinds[rng.integers(len(kinds))]
     elif how == 1:
         shift = int(rng.integers(-9, 10))
         header["n_bits"] = [header["n_bits"] + shift, True, 10**12, json.loads("1e3")][rng.integers(4)]

@@ -138,9 +138,9 @@ class HammingWords:
             return np.full(len(codes), -1)
         if self.numbers is None:
             return np.where(codes.classes < self.n_classes, codes.classes, -1)
-        columns = np.full(max(int(self.numbers.max()), int(codes.classes.max(initial=-1))) + 2, -1)
-        columns[self.numbers] = np.arange(self.n_classes)
-        return columns[codes.classes]  # the last entry is that of -1
+        order = np.argsort(self.numbers)
+        columns = order[np.minimum(np.searchsorted(self.numbers, codes.classes, sorter=order), self.n_classes - 1)]
+        return np.where(np.asarray(self.numbers)[columns] == codes.classes, columns, -1)
 
 
 def spread_rows(n_rows: int) -> np.ndarray:

@@ -274,6 +274,8 @@ def words_of_arrays(arrays: dict[str, np.ndarray]) -> HammingWords | WordDiction
     n_bits, sharpness = _number(arrays, "codeword_bits", np.int64), _number(arrays, "sharpness", np.float64)
     if not 1 <= n_bits <= _MOST_WORD_BITS or not 0 <= sharpness < np.inf:
         raise ValueError(f"its codewords have {n_bits} bits, their sharpness is {sharpness}")
+    if "codewords" not in arrays:
+        raise ValueError("it has no codewords")
     codewords = BinaryCodes(arrays["codewords"], int(n_bits))
     numbers = arrays.get("class_numbers")
     if not len(codewords):

@@ -73,7 +73,8 @@ class Reconstruction:
 
 def are_orthonormal(components: np.ndarray) -> bool:
     """Return whether the rows have length one and are perpendicular, up to rounding."""
-    return bool(np.all(np.abs(components @ components.T - np.eye(len(components))) <= _ORTHONORMAL))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.all(np.abs(components @ components.T - np.eye(len(components))) <= _ORTHONORMAL))
 
 
 class ResidualIndex(WordIndex):
