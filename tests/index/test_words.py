@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 
-from starshl.codes import BinaryCodes, EncodedQueries
-from starshl.index import load_index
+from starshl.codes import BinaryCodes, EncodedQueries, HammingWords, WordDictionary
+from starshl.exceptions import IndexFormatError, UnsupportedOperationError
+from starshl.index import FlatIndex, HybridIndex, PosteriorIndex, Reconstruction, ResidualIndex, load_index
+from starshl.index.files import write_index_file
+from starshl.testing import check_index
 
 from .word_cases import added, make_case, without_items
 
@@ -198,3 +201,94 @@ def test_weight_orders_by_neighbors_alone_or_by_class_first(kind, weight):
     assert_best(case, case.index.search(case.queries, 40), 40)
     if weight == 0:
         assert np.array_equal(case.scores()[0], case.index.rule.saturated(case.distances()))
+
+
+def hamming_hybrid(n_bits):
+    """An index in which the word of one bit costs as much as a neighbor bit, so that scores are Hamming distances."""
+    cost_of_one = 1 / -np.log(1e-6)
+    return HybridIndex(n_bits, WordDictionary(np.eye(2), 1), class_weight=cost_of_one, unit=1, saturation=1e6)
+
+
+def corners(n_bits):
+    """An index of the corners of a cube of side one: squared distances are Hamming distances."""
+    centers = np.zeros((2, n_bits))
+    centers[:, 0] = [-0.5, 0.5]
+    cube = Reconstruction(centers, np.eye(n_bits)[1:], np.full(n_bits - 1, 0.5))
+    words = WordDictionary(np.eye(2), 1)
+    return ResidualIndex(n_bits, words, reconstruction=cube, class_weight=0, unit=1, saturation=1e6)
+
+
+@pytest.mark.parametrize("make", [hamming_hybrid, corners])
+def test_scores_that_are_hamming_distances_keep_the_contract_of_plain_codes(make):
+    check_index(make)
+
+
+WORDS, SIGNS = WordDictionary(np.eye(3), 2), HammingWords(np.array([[1, 1, -1], [1, -1, 1]]), 1.0)
+RULE = {"class_weight": 1.0, "unit": 1.0, "saturation": 3.0}
+PLANE = Reconstruction(np.zeros((3, 4)), np.eye(4)[:2], np.ones(2))
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: PosteriorIndex(4, SIGNS), ValueError, "n_bits is 4, and the words have 3 bits"),
+        (lambda: PosteriorIndex(3, None), TypeError, "words is a NoneType"),
+        (lambda: HybridIndex(8, SIGNS, **RULE), TypeError, "words is a HammingWords"),
+        (lambda: HybridIndex(8, WordDictionary(np.eye(3), 17), **RULE), ValueError, "room for 16"),
+        (lambda: HybridIndex(1, WORDS, **RULE), ValueError, "n_bits is 1, and the words have 2"),
+        (lambda: HybridIndex(8, WORDS, **(RULE | {"unit": -1})), ValueError, "unit is -1"),
+        (lambda: ResidualIndex(9, WORDS, reconstruction=PLANE, **RULE), ValueError, "3 centers and 2 neighbor bits"),
+        (lambda: Reconstruction(np.zeros((3, 4)), np.ones((2, 4)), np.ones(2)), ValueError, "not orthonormal"),
+        (lambda: Reconstruction(np.zeros((3, 4)), np.eye(4)[:2], np.ones(3)), ValueError, "there are 2 components"),
+        (lambda: Reconstruction(np.zeros((3, 5)), np.eye(4)[:2], np.ones(2)), ValueError, "they must be"),
+        (lambda: Reconstruction(np.full((3, 4), np.nan), np.eye(4)[:2], np.ones(2)), ValueError, "not finite"),
+    ],
+)
+def test_words_that_do_not_fit_are_refused(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_queries_of_another_model_are_refused():
+    case = added(make_case("residual"))
+    for parts, message in (
+        ({"posteriors": np.ones((2, 5))}, "are over 5 classes; those of this index are over 4"),
+        ({"vectors": np.ones((2, 3))}, "have 3 numbers"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            case.index.search(EncodedQueries(case.codes[:2], **parts))
+    with pytest.raises(ValueError, match=r"shape \(3,\); it must hold the ids of hits, one row per query \(2\)"):
+        case.index.probabilities(case.codes[:2], [1, 2, 3])
+
+
+def test_hamming_distances_are_no_probabilities():
+    index = FlatIndex.from_codes(BinaryCodes.from_signs(np.ones((2, 5))))
+    with pytest.raises(UnsupportedOperationError, match="probability"):
+        index.search(index.reconstruct([0]), min_probability=0.5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "wrong"),
+    [
+        ("hybrid", "rule", [1.0, -1.0, 2.0]),
+        ("hybrid", "rule", [1.0, np.nan, 2.0]),
+        ("hybrid", "entries", np.full((32, 4), np.nan, np.float32)),
+        ("hybrid", "entry_bits", [60]),
+        ("hybrid", "classes", np.full(9, -2, np.int32)),
+        ("dictionary", "entries", np.ones((1, 4))),
+        ("residual", "centers", np.zeros((4, 3))),
+        ("residual", "scales", np.zeros(1)),
+        ("hamming words", "sharpness", [np.inf]),
+        ("hamming words", "codeword_bits", [7]),
+        ("hamming words", "starts", [0, 5, 5, 400]),
+        ("hamming words", "ids", np.zeros(400, np.int64)),
+        ("hamming words", "class_numbers", [3, 3, 3, 3]),
+        ("hamming words", "planes", np.zeros((1, 400), np.uint32)),
+    ],
+)
+def test_file_that_does_not_fit_is_refused(kind, name, wrong, stored, tmp_path):
+    case = added(make_case(kind))
+    header = {"kind": case.index.kind, "n_bits": case.index.n_bits, "space_id": None}
+    write_index_file(tmp_path / "bad.index", header, stored(case.index) | {name: np.asarray(wrong)})
+    with pytest.raises(IndexFormatError, match="complete index"):
+        load_index(tmp_path / "bad.index")

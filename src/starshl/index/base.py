@@ -184,7 +184,7 @@ class HammingIndex(ABC):
         ----------
         queries : EncodedQueries or BinaryCodes
         ids : array of shape (n_queries, n)
-            For each query the ids of items, as :meth:`search` returns them; the probability of -1 is 0.
+            For each query the ids of items, as :meth:`search` returns them. That of -1 is 0, if no item has this id.
         """
         self._require("probability")
         raise NotImplementedError

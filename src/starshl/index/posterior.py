@@ -230,12 +230,12 @@ class PosteriorIndex(WordIndex):
     kind = "posterior"
 
     def __init__(self, n_bits: int, words: HammingWords | WordDictionary, *, n_jobs: int | None = None) -> None:
+        self._set_up_words(n_bits, words, ScoreRule(1.0, 1.0, 0.0), n_jobs, keeps_codes=False)
         if words.n_bits != n_bits:
             raise ValueError(
                 f"n_bits is {n_bits}, and the words have {words.n_bits} bits; here a code is a word. Take both from "
                 "one hasher."
             )
-        self._set_up_words(n_bits, words, ScoreRule(1.0, 1.0, 0.0), n_jobs, keeps_codes=False)
 
     @classmethod
     def from_arrays(cls, n_bits: int, arrays: dict[str, np.ndarray], *, n_jobs: int | None = None) -> Self:

@@ -56,8 +56,9 @@ class Reconstruction:
             )
         if scales.shape != (len(components),):
             raise ValueError(f"scales has shape {scales.shape}; there are {len(components)} components.")
-        if not all(np.isfinite(array).all() for array in (centers, components, scales)):
-            raise ValueError("Some numbers of the reconstruction are not finite.")
+        with np.errstate(over="ignore"):
+            if not all(np.isfinite(np.sum(array**2)) for array in (centers, components, scales)):
+                raise ValueError("Some numbers of the reconstruction are not finite, or too large for their squares.")
         if not are_orthonormal(components):
             raise ValueError("The components are not orthonormal. Use directions such as those of ITQ.")
 

@@ -25,6 +25,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..codes.binary import BinaryCodes
+from ..codes.queries import EncodedQueries
 from ..exceptions import SpaceMismatchError, UnknownSpaceWarning, UnsupportedOperationError
 from ..index.base import CAPABILITIES, HammingIndex
 from ..index.choice import load_index
@@ -72,7 +73,12 @@ def declares_what_it_supports(make: Make) -> None:
             lambda: index.search(codes, where={"a": 1}),
             lambda: index.search_radius(codes, 1, where={"a": 1}),
         ],
-        "reconstruct": [lambda: index.reconstruct([1])],
+        "probability": [
+            lambda: index.search(codes, min_probability=0.5),
+            lambda: index.search_radius(codes, 1, min_probability=0.5),
+            lambda: index.probabilities(codes, np.ones((4, 1), np.int64)),
+        ],
+        "reconstruct": [lambda: index.reconstruct([1]), lambda: index.queries_of([1])],
         "remove": [lambda: index.remove([1])],
         "save": [lambda: index.save("never-written.index")],
         "scores": [lambda: index.search(codes, scores=np.zeros((4, _N_BITS)))],
@@ -176,6 +182,46 @@ def filters_by_a_mask(make: Make) -> None:
         index.search(codes[:3], 9, among=mask), index.search(codes[:3], 9, among=index.ids[mask]), "search by a mask"
     )
     _raises(ValueError, "booleans; the index holds", lambda: index.search(codes[:1], among=mask[1:]))
+
+
+def takes_queries_of_a_hasher_and_stored_ones(make: Make) -> None:
+    """:class:`EncodedQueries` find what their codes find, where nothing else is compared; stored items can be such."""
+    index, codes, ids = _filled(make, _N_BITS)
+    _compare(index.search(EncodedQueries(codes[:3]), 9), index.search(codes[:3], 9), "search by encoded queries")
+    found, expected = (index.search_radius(asked, 3).of(2) for asked in (EncodedQueries(codes[:3]), codes[:3]))
+    _compare(found, expected, "search_radius by encoded queries")
+    if "reconstruct" in index.supports:
+        _compare(index.search(index.queries_of(ids[:3]), 9), index.search(codes[:3], 9), "search by stored items")
+
+
+def says_how_likely_hits_are(make: Make) -> None:
+    """Where "probability" is supported, hits have one from 0 to 1, and ``min_probability`` leaves out what is below."""
+    index, codes, _ = _filled(make, _N_BITS)
+    if "probability" not in index.supports:
+        return
+    queries = codes[:3]
+    everything = index.search(queries, 120)
+    likely = index.probabilities(queries, everything.ids)
+    expect(likely.shape == (3, 120), f"120 hits of 3 queries have probabilities of shape {likely.shape}")
+    expect(likely.dtype == np.float64, f"probabilities are {likely.dtype}, not float64")
+    expect(bool(np.all((likely >= 0) & (likely <= 1))), "a probability is not from 0 to 1")
+    for least in (0.0, float(np.median(likely)), 1.0):
+        found = index.search(queries, 120, min_probability=least)
+        for q in range(3):
+            kept = likely[q] >= least
+            n_kept = int(kept.sum())
+            expected = everything.distances[q, kept], everything.ids[q, kept]
+            _compare((found.distances[q, :n_kept], found.ids[q, :n_kept]), expected, f"min_probability={least}")
+            expect(bool(np.all(found.ids[q, n_kept:] == -1)), "places that nothing fills have an id")
+            expect(bool(np.all(np.isinf(found.distances[q, n_kept:]))), "places that nothing fills have a distance")
+            ball = index.search_radius(queries, np.inf, min_probability=least).of(q)
+            _compare(ball, expected, f"search_radius, min_probability={least}")
+    nobody = -1 not in index.ids and index.probabilities(queries, np.full((3, 1), -1)).any()
+    expect(not nobody, "the id -1, of no item, has a probability")
+    _raises(KeyError, "is not in the index", lambda: index.probabilities(queries, np.full((3, 1), 10**12)))
+    wrong_probabilities: tuple[Any, ...] = (-0.1, 1.5, np.nan, "much", True)
+    for wrong in wrong_probabilities:
+        _raises(ValueError, "min_probability is", partial(index.search, queries, 3, min_probability=wrong))
 
 
 def orders_ties_by_scores(make: Make) -> None:
@@ -331,6 +377,8 @@ _CHECKS: tuple[Callable[[Make], None], ...] = (
     finds_all_within_a_radius,
     filters_by_ids,
     filters_by_a_mask,
+    takes_queries_of_a_hasher_and_stored_ones,
+    says_how_likely_hits_are,
     orders_ties_by_scores,
     filters_by_metadata,
     removes_all_or_nothing,
