@@ -14,13 +14,13 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from scipy.stats import t as students_t
 
-from starshl import HybridHasher
-from starshl.hashers import configurations
+from starshl.hashers import configurations, fit_lengths, get_class
 from starshl.learning.linalg import squared_distances
 
 N_TRAIN, N_QUERIES, N_ITEMS, N_MIXED = 3000, 1000, 5000, 3000
@@ -33,7 +33,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
     runs = commands.add_parser("run", help="measure methods")
-    runs.add_argument("methods", nargs="+", help="names of the catalog, HybridHasher or 'HybridHasher, residual'")
+    runs.add_argument("methods", nargs="+", help="names of the catalog, HybridHasher or ClassifierHasher")
+    runs.add_argument(
+        "--settings", type=json.loads, default={}, help='of the methods, such as \'{"form": "residual"}\''
+    )
     runs.add_argument("--data", nargs="+", required=True, help="files of X and y")
     runs.add_argument("--bits", type=int, nargs="+", default=[32])
     runs.add_argument("--seeds", type=int, nargs="+", default=list(range(5)))
@@ -57,7 +60,8 @@ def run(options: argparse.Namespace) -> None:
         X, y = read(path)
         for seed in options.seeds:
             for method in options.methods:
-                about = {"data": Path(path).stem, "seed": seed, "method": method}
+                name = ", ".join([method, *(f"{key}={value}" for key, value in options.settings.items())])
+                about = {"data": Path(path).stem, "seed": seed, "method": name}
                 wanted = [
                     n
                     for n in options.bits
@@ -67,7 +71,7 @@ def run(options: argparse.Namespace) -> None:
                 if not wanted:
                     continue
                 split = Split(X, y, seed)
-                for hasher in fitted(method, sorted(set(wanted)), split):
+                for hasher in fitted(method, sorted(set(wanted)), split, options.settings):
                     for what in options.items:
                         record = {**about, "bits": hasher.n_bits_, "items": what}
                         if _key(record) not in known:
@@ -87,22 +91,12 @@ def read(path: str) -> tuple[np.ndarray, np.ndarray]:
     return X / np.abs(X).max(), y
 
 
-def fitted(method: str, lengths: list[int], split: Split) -> Iterator:
+def fitted(method: str, lengths: list[int], split: Split, settings: dict) -> Iterator:
     """Yield a fitted hasher of each length, by one fit where one is enough."""
-    first = made(method, lengths[0], split.seed).fit(split.X, split.y)
-    yield first
-    for n_bits in lengths[1:]:
-        if "with_bits" in first.supports:
-            yield first.with_bits(n_bits)
-        else:
-            yield made(method, n_bits, split.seed).fit(split.X, split.y)
-
-
-def made(method: str, n_bits: int, seed: int):
-    if method.startswith("HybridHasher"):
-        form = "residual" if method.endswith("residual") else "hamming"
-        return HybridHasher(n_bits, form=form, random_state=seed)
-    return next(each for each in configurations() if each.name == method).make(n_bits, seed=seed)
+    known = next((each for each in configurations() if each.name == method), None)
+    make = partial(known.make, seed=split.seed) if known else partial(get_class(method), random_state=split.seed)
+    first = make(n_bits=lengths[0], **settings)
+    return fit_lengths(first, split.X, split.y, lengths)
 
 
 class Split:

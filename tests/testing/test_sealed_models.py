@@ -157,8 +157,7 @@ def test_shortened_arrays_of_a_star_ridge_are_refused(ridge_file, name):
     ("name", "value"),
     [
         ("temperature_", 0.0),
-        ("query_temperature_", -1.0),
-        ("database_temperature_", "hot"),
+        ("sharpness_", "keen"),
         ("ridge_", 0.0),
         ("curvature_", -1.0),
         ("head_", "wooden"),
