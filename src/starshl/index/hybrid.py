@@ -119,11 +119,3 @@ def rule_of(arrays: dict[str, np.ndarray]) -> dict[str, float]:
     if rule.dtype != np.float64 or rule.shape != (3,):
         raise ValueError(f"its rule is {rule.dtype} of shape {rule.shape}")
     return dict(zip(("class_weight", "unit", "saturation"), rule.tolist(), strict=True))
-
-
-# Imported by modules that still have to follow.
-class ClassRule:
-    pass
-
-
-FloatRule = HammingRule = ClassRule

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -22,19 +22,6 @@ _MIN_IDS_PER_RUN = 4
 
 #: Where each query's hits start, their positions and their distances.
 Hits = tuple[np.ndarray, np.ndarray, np.ndarray]
-
-
-class Candidates(NamedTuple):
-    """Items that may be near some queries, in any order.
-
-    Query and position of each, its distance without regard to classes, and whether it has another class than the
-    query.
-    """
-
-    queries: np.ndarray
-    positions: np.ndarray
-    distances: np.ndarray
-    differs: np.ndarray
 
 
 class IndexItems(ABC):

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,10 +18,7 @@ from ..codes.hamming import from_planes, score_penalties, to_planes
 from ..exceptions import UnknownIdError
 from .base import HammingIndex, Neighbors, RadiusNeighbors, existing_id, next_ids
 from .files import write_index_file
-from .items import Candidates, HammingItems, Hits, IndexItems, RunItems
-
-if TYPE_CHECKING:
-    from .hybrid import ClassRule
+from .items import HammingItems, Hits, IndexItems, RunItems
 
 
 class MemoryIndex(HammingIndex):
@@ -33,9 +30,6 @@ class MemoryIndex(HammingIndex):
     kind: ClassVar[str]
     supports = frozenset({"mask", "reconstruct", "remove", "save", "threads"})
     _items: IndexItems
-    #: How many bits at the beginning of a code hold a class, and how many items of the query's class come first.
-    class_bits: int = 0
-    class_first: int = 0
 
     def _set_up(self, n_bits: int, items: IndexItems, n_jobs: int | None) -> None:
         self.n_bits = n_bits
@@ -91,19 +85,6 @@ class MemoryIndex(HammingIndex):
     def mask(self, ids: np.ndarray) -> np.ndarray:
         """Return one boolean per item, in the order of ``ids``: whether it has one of these ids, given as int64."""
         return self._items.mask(ids)
-
-    @property
-    def class_rule(self) -> ClassRule | None:
-        """What another class costs, None if classes do not count."""
-        return None
-
-    def candidates(self, codes: Any, k: int, among: np.ndarray | None) -> Candidates:
-        """Return what can be among the k nearest of a larger index by ids; for indexes in which classes count."""
-        raise NotImplementedError
-
-    def candidates_within(self, codes: Any, radius: Any, among: np.ndarray | None) -> Candidates:
-        """Return what can be within a radius in a larger index by ids; for indexes in which classes count."""
-        raise NotImplementedError
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the lock and the spare capacity, into which the original and its copy could both append."""

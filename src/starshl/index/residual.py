@@ -12,7 +12,7 @@ from .._common.threads import single_threaded_blas
 from ..codes.binary import BinaryCodes
 from ..codes.queries import EncodedQueries
 from ..codes.score_rule import ScoreRule
-from ..codes.word_dictionary import WordDictionary, numbers_in
+from ..codes.word_dictionary import WordDictionary
 from . import _run_loops as loops
 from .hybrid import array_of, check_dictionary, rule_of
 from .posterior import Found, WordIndex
@@ -219,12 +219,3 @@ def _terms_of(words: WordDictionary, reconstruction: Reconstruction, origin: np.
     # round nothing.
     step = 2.0 ** np.ceil(np.log2(max(1.0, float(np.max(norms, initial=0.0)), constant)))
     return ItemTerms(words.n_bits, norms / step, products / step, constant / step, float(step))
-
-
-# Imported by modules that still have to follow.
-class VectorQueries(EncodedQueries):
-    pass
-
-
-def class_fields(codes: BinaryCodes, n_class_bits: int) -> np.ndarray:
-    return numbers_in(codes, n_class_bits)
