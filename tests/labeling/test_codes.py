@@ -39,23 +39,19 @@ def test_codes_follow_the_labels(collection, points):
     assert collection.verify() == 120
 
 
-def test_a_new_class_keeps_the_space_as_long_as_words_are_in_reserve(collection, points):
+def test_codes_stand_for_the_probabilities_of_the_lesson(collection, points):
     with Lesson(collection) as lesson:
         teach(lesson, points[1])
         lesson.refit()
         finish(lesson)
-        space = collection.space_id
-        lesson.answer(100 + np.flatnonzero(points[1] == 0)[5:9], "dog")
-        lesson.refit()
-        finish(lesson)
-        assert collection.space_id == space
-        assert "dog" in collection.hasher.classes_.tolist()
-        lesson.answer([100], "emu")
-        for number in range(20):
-            lesson.answer([110 + number], f"animal {number}")
-        lesson.refit()
-        finish(lesson)
-        assert collection.space_id != space
+        found = lesson.predictions()
+    hasher = collection.hasher
+    stand_for = hasher.words.posteriors_of(collection.codes(found.ids))
+    assert hasher.classes_[stand_for.argmax(axis=1)].tolist() == found.labels
+    assert (stand_for.max(axis=1)[found.given] == 1).all()
+    # The fit is sure of these groups; labels that have spread from two items of each are not.
+    doubts = stand_for.max(axis=1)[~found.given]
+    assert np.abs(doubts - found.confidences[~found.given]).mean() < 0.2
 
 
 def test_following_codes_are_those_of_the_last_answer(collection, points):
