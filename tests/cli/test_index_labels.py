@@ -137,8 +137,8 @@ def test_labels_are_set_and_cleared(built):
         (("search", "items", "queries.npy", "--rescore", "--radius", "3"), "does nothing with --radius"),
         (("search", "items", "queries.npy", "--by-scores", "--radius", "3"), "--by-scores says how the -k nearest"),
         (
-            ("search", "items", "queries.npy", "--class-first", "3"),
-            "codes of a StarRidge",
+            ("search", "items", "queries.npy", "--min-probability", "2"),
+            "--min-probability is 2.0; it must be from 0 to 1",
         ),
         (
             ("search", "items", "queries.npy", "--no-rescore", "--oversample", "3"),

@@ -105,7 +105,7 @@ def test_lengths_that_make_no_sense_are_refused(digits, n_bits, message):
 
 
 def length(n_bits, precision, recall):
-    own = MethodResult("own", precision, 0.5, recall, n_bits / 8, 9, 9000, 50 * n_bits, 1.0, 1.0, 1.0)
+    own = MethodResult("own", precision, precision, None, 0.5, recall, n_bits / 8, 9, 9000, 50 * n_bits, 1.0, 1.0, 1.0)
     return LengthComparison(n_bits, [own], "")
 
 

@@ -12,6 +12,8 @@ def figures(name="", different=None, precision=None, recall=None, first=0.5):
     return MethodResult(
         name=name,
         precision_at_10=precision,
+        mean_average_precision=precision,
+        pooled_area=None,
         recall_10_at_10=first,
         recall_10_at_100=recall,
         bytes_per_item=4,

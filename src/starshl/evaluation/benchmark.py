@@ -26,6 +26,7 @@ from ..index.choice import make_index
 from ..index.residual import ResidualIndex
 from .float_search import ByClass, ByVectors
 from .metrics import precision_at
+from .whole_lists import ListQuality, Reliability, list_quality, reliability
 
 _Result = TypeVar("_Result")
 #: Recall: how many of the 10 nearest vectors are among the first 100 found.
@@ -39,10 +40,15 @@ _N_TIMED, _N_BATCHES = 15, 3
 FLOAT_SEARCH = "float search"
 CLASS_FIRST = "linear classifier, then float search within the class"
 FROM_VECTORS = "coded from vectors alone"
+LABEL_COLUMN = "label column ordered by probability, 0 bits"
+# Whole lists of some queries are enough: these many pairs take half a second to sort.
+_MOST_PAIRS = 1 << 22
 FLOAT_QUERIES = "(float queries)"
 COLUMNS = (
     "method",
     "precision at 10",
+    "mAP",
+    "PR area",
     "recall of 10 in 10",
     "recall of 10 in 100",
     "bytes per item",
@@ -151,16 +157,19 @@ def _refuse_gaps(rows: np.ndarray) -> None:
 class MethodResult:
     """One line of the comparison.
 
-    ``precision_at_10`` is None without labels, ``recall_10_at_100`` if at most 100 rows are searched, and
-    ``n_different_codes`` for a search by float numbers. ``model_bytes`` is what a query needs in addition to the items,
-    once for all of them: the file of a hasher, the arrays of another method. It and ``fit_seconds`` are None for float
-    search. ``total_bytes`` are those of all searched items and of the model. Times hold everything from a float query
-    to its ten hits: ``one_query_milliseconds`` for a query that comes alone, ``batch_milliseconds`` for each of a
-    hundred that come together.
+    ``precision_at_10`` and ``mean_average_precision`` are None without labels, ``pooled_area`` also for a search that
+    tells no distances, ``recall_10_at_100`` if at most 100 rows are searched, and ``n_different_codes`` for a search by
+    float numbers. ``reads_labels`` tells whether what is known of items includes their labels. ``model_bytes`` is what
+    a query needs in addition to the items, once for all of them: the file of a hasher, the arrays of another method. It
+    and ``fit_seconds`` are None for float search. ``total_bytes`` are those of all searched items and of the model.
+    Times hold everything from a float query to its ten hits: ``one_query_milliseconds`` for a query that comes alone,
+    ``batch_milliseconds`` for each of a hundred that come together.
     """
 
     name: str
     precision_at_10: float | None
+    mean_average_precision: float | None
+    pooled_area: float | None
     recall_10_at_10: float
     recall_10_at_100: float | None
     bytes_per_item: float
@@ -170,10 +179,12 @@ class MethodResult:
     fit_seconds: float | None
     one_query_milliseconds: float
     batch_milliseconds: float
+    reads_labels: bool = False
 
     def cells(self) -> tuple[str, ...]:
         """Return the figures as text, one for each of ``COLUMNS``."""
-        shares = (self.precision_at_10, self.recall_10_at_10, self.recall_10_at_100)
+        lists = (self.precision_at_10, self.mean_average_precision, self.pooled_area)
+        shares = (*lists, self.recall_10_at_10, self.recall_10_at_100)
         kilobytes = None if self.model_bytes is None else self.model_bytes / 1000
         return (
             self.name,
@@ -204,6 +215,27 @@ class Search(Protocol):
         ...
 
 
+class ByLabels:
+    """Search of the label column alone, by the probability of each label; items without a label are at random."""
+
+    def __init__(self, hasher: BaseHasher, labels: Labels) -> None:
+        self.hasher = hasher
+        self._columns = labels.positions_in(hasher.classes_)
+
+    def distances(self, X: np.ndarray, among: np.ndarray) -> np.ndarray:
+        """Return how unlikely the label of each item is."""
+        posteriors = np.asarray(self.hasher.encode_queries(X).posteriors)
+        columns = self._columns[among]
+        return np.where(columns >= 0, 1.0 - posteriors[:, columns].astype(np.float64), 2.0)
+
+    def nearest(self, X: np.ndarray, k: int, among: np.ndarray | None = None) -> np.ndarray:
+        among = np.arange(len(self._columns)) if among is None else among
+        found = np.empty((len(X), k), np.int64)
+        for rows in tiles(len(X), _QUERIES_PER_BLOCK):
+            found[rows] = among[np.argsort(self.distances(X[rows], among), axis=1, kind="stable")[:, :k]]
+        return found
+
+
 class ByCodes:
     """Search of codes by the index of their hasher; equal distances are ordered by the scores of the query."""
 
@@ -219,6 +251,13 @@ class ByCodes:
     def queries(self, X: np.ndarray) -> EncodedQueries:
         """Return rows as the index wants them."""
         return self.hasher.encode_queries(X)
+
+    def distances(self, X: np.ndarray, among: np.ndarray) -> np.ndarray:
+        """Return the distances of the index."""
+        near = self.index.search(self.queries(X), len(among), among=among)
+        distances = np.empty((len(X), len(self.codes)))
+        np.put_along_axis(distances, near.ids, near.distances, axis=1)
+        return distances[:, among]
 
     def nearest(self, X: np.ndarray, k: int, among: np.ndarray | None = None) -> np.ndarray:
         queries = self.queries(X)
@@ -277,6 +316,7 @@ class _Origin:
     model_bytes: int | None = None
     fit_seconds: float | None = None
     n_different_codes: int | None = None
+    reads_labels: bool = False
 
 
 @dataclass(slots=True)
@@ -297,15 +337,37 @@ class Bench:
         self.all_items_milliseconds = _times(lambda X: of_all.nearest(X, N_NEAREST), self.split.queries)[0]
 
     def of_hasher(self, hasher: BaseHasher, fit_seconds: float) -> list[Measured]:
-        """Measure the codes of a fitted hasher, and those of items without labels if these are different."""
+        """Measure the codes of a fitted hasher, and those of items without labels if these are different.
+
+        If hits have probabilities, the labels of items alone, ordered by these, come last.
+        """
         items, labels = self.split.items, self.split.item_labels
         codes, unlabeled = hasher.encode_training(items, labels), hasher.encode_database(items)
         search = ByCodes(hasher, codes)
         name = f"{type(hasher).__name__} {FLOAT_QUERIES}" if search.takes_vectors else type(hasher).__name__
-        measured = [self._of_codes(search, name, fit_seconds)]
-        if labels is not None and codes != unlabeled:
+        differs = labels is not None and codes != unlabeled
+        measured = [self._of_codes(search, name, fit_seconds, reads_labels=differs)]
+        if differs:
             measured.append(self._of_codes(ByCodes(hasher, unlabeled), f"{name}, {FROM_VECTORS}", fit_seconds))
+        if labels is not None and "probability" in hasher.supports:
+            origin = _Origin(LABEL_COLUMN, 0, file_bytes(hasher), fit_seconds, reads_labels=True)
+            measured.append(self._measured(ByLabels(hasher, labels), origin))
         return measured
+
+    def reliability_of(self, hasher: BaseHasher) -> Reliability | None:
+        """Return how right probabilities are for pairs of held-out rows, None if hits have none.
+
+        One of a pair is asked for, and the other one an item that is coded from its vector. No row is its own item.
+        """
+        index = self.split.label_index[self.split.query]
+        known = np.flatnonzero(index >= 0)
+        if "probability" not in hasher.supports or hasher.words is None or len(known) < 2:
+            return None
+        rows, classes = self.split.queries[known], index[known]
+        items = hasher.words.posteriors_of(hasher.encode_database(rows))
+        said = np.clip(np.asarray(hasher.encode_queries(rows).posteriors) @ items.T, 0.0, 1.0)
+        pairs = ~np.eye(len(rows), dtype=np.bool_)
+        return reliability(said[pairs], (classes[:, None] == classes)[pairs])
 
     def of_class_first(self) -> Measured:
         """Measure float search within the class that logistic regression gives a query, then among the other items.
@@ -315,7 +377,8 @@ class Bench:
         if self._class_first is None:
             items, index = self.split.items, self.split.label_index[self.split.base]
             search, seconds = _timed(lambda: ByClass(items, index))
-            origin = _Origin(CLASS_FIRST, self.split.vector_bytes + search.class_bytes, search.model_bytes, seconds)
+            size = self.split.vector_bytes + search.class_bytes
+            origin = _Origin(CLASS_FIRST, size, search.model_bytes, seconds, reads_labels=True)
             self._class_first = self._measured(search, origin)
         return self._class_first
 
@@ -339,7 +402,7 @@ class Bench:
         search, seconds = _timed(lambda: ProductQuantizer(size).fit(self.split.items))
         return self._measured(search, _Origin(f"PQ {FLOAT_QUERIES}", size, search.model_bytes, seconds))
 
-    def _of_codes(self, search: ByCodes, name: str, fit_seconds: float) -> Measured:
+    def _of_codes(self, search: ByCodes, name: str, fit_seconds: float, *, reads_labels: bool = False) -> Measured:
         codes, hasher = search.codes, search.hasher
         times = _times(lambda X: search.index.search(search.queries(X), N_NEAREST), self.split.queries)
         precision = None
@@ -351,7 +414,7 @@ class Bench:
             else:
                 precision = self.split.precision(search.index.search(some, N_NEAREST, among=np.flatnonzero(known)).ids)
         n_different = len(np.unique(codes.packed, axis=0))
-        origin = _Origin(name, codes.packed.shape[1], file_bytes(hasher), fit_seconds, n_different)
+        origin = _Origin(name, codes.packed.shape[1], file_bytes(hasher), fit_seconds, n_different, reads_labels)
         return self._put_together(search, origin, precision, times)
 
     def _precision_of_codes(self, queries: BinaryCodes, items: BinaryCodes) -> float:
@@ -376,9 +439,12 @@ class Bench:
     ) -> Measured:
         """Add the recall of the nearest vectors in a list of ten and in a longer one."""
         found = search.nearest(self.split.queries, N_SHORTLIST if self.split.has_recall else N_NEAREST)
+        lists = self._whole_lists(search)
         result = MethodResult(
             name=origin.name,
             precision_at_10=precision,
+            mean_average_precision=None if lists is None else lists.mean_average_precision,
+            pooled_area=lists.pooled_area if lists and isinstance(search, ByCodes | ByLabels | ByVectors) else None,
             recall_10_at_10=recall(self._nearest_vectors, found[:, :N_NEAREST]),
             recall_10_at_100=recall(self._nearest_vectors, found) if self.split.has_recall else None,
             bytes_per_item=origin.bytes_per_item,
@@ -388,8 +454,26 @@ class Bench:
             fit_seconds=origin.fit_seconds,
             one_query_milliseconds=times[0],
             batch_milliseconds=times[1],
+            reads_labels=origin.reads_labels,
         )
         return Measured(result, found[:, :N_NEAREST])
+
+    def _whole_lists(self, search: Search) -> ListQuality | None:
+        """Return how labeled items are ordered for some of the labeled queries, None if there are too few labels."""
+        if self.split.labeled is None:
+            return None
+        asked, known = self.split.labeled
+        among = np.flatnonzero(known)
+        rows = np.flatnonzero(asked)[: max(1, _MOST_PAIRS // len(among))]
+        X, item_class = self.split.queries[rows], self.split.label_index[self.split.base][among]
+        same = self.split.label_index[self.split.query][rows][:, None] == item_class
+        if isinstance(search, ByCodes | ByLabels | ByVectors):
+            return list_quality(search.distances(X, among), same)
+        # Only the order is known.
+        ranks, place = np.empty(same.shape), np.full(len(known), -1)
+        place[among] = np.arange(len(among))
+        np.put_along_axis(ranks, place[search.nearest(X, len(among), among)], np.arange(len(among))[None], axis=1)
+        return list_quality(ranks, same)
 
 
 def recall(nearest: np.ndarray, found: np.ndarray) -> float:

@@ -23,6 +23,7 @@ from .benchmark import (
     COLUMNS,
     FLOAT_QUERIES,
     FROM_VECTORS,
+    LABEL_COLUMN,
     Bench,
     HeldOut,
     Measured,
@@ -39,6 +40,7 @@ from .verdict import (
     keeps_neighbors,
     verdict,
 )
+from .whole_lists import Reliability
 
 _OF_FLOAT_QUERIES = ("RaBitQ", "PQ")
 _CLASS_FIRST = "LogisticRegression"
@@ -52,7 +54,9 @@ _NEARLY_ONE = 0.9995
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 EXPLANATION = (
     "Precision at 10: the share of the 10 nearest that have the query's class, averaged over all orders of equal "
-    "distances. Recall of 10 in 10 and in 100: the share of the 10 nearest vectors that are among the 10 or 100 first "
+    "distances. mAP: the mean over queries of the average precision of the list of all items. PR area: the area under "
+    "precision over recall of all pairs, by one threshold for all queries; a dash if a method tells no distances. "
+    "Recall of 10 in 10 and in 100: the share of the 10 nearest vectors that are among the 10 or 100 first "
     "found; equal distances are ordered by the real-valued scores of the query. In 100 is shown only when more than "
     "100 rows are searched. Bytes per item: of a vector in the type in which it was given, of a code without its id. "
     "Model: the file that turns a query into a code, kept once for all items. Items and model: all searched rows, and "
@@ -63,6 +67,11 @@ EXPLANATION = (
 _ABOUT_CLASS_FIRST = (
     "Linear classifier: logistic regression, fitted on the same rows, names the class of a query, and vectors are "
     "searched within it, then among the others. It needs no codes, and all vectors."
+)
+OF_VECTORS, OF_LABELS = "Items coded from vectors", "Items that carry labels"
+_ABOUT_LABEL_COLUMN = (
+    "Label column: the labels of items alone, the likeliest ones for the query first. Where items carry labels, no "
+    "bits find more items of the class: what they add is the order within it."
 )
 _ABOUT_VECTORS_ALONE = (
     "Coded from vectors alone: the same items and queries, but without the labels of the items. These items are the "
@@ -101,12 +110,32 @@ class LengthComparison:
     methods : the figures of the hasher, those of items coded from vectors alone if they differ, and of the others
     verdict : what the codes of the hasher are good for and what they lose, in plain words
     left_out : why some methods could not be compared
+    reliability : how right the probabilities of hits are, None if hits have none
     """
 
     n_bits: int
     methods: list[MethodResult]
     verdict: str
     left_out: dict[str, str] = field(default_factory=dict)
+    reliability: Reliability | None = None
+
+    def tables(self, exact: MethodResult) -> dict[str, list[MethodResult]]:
+        """Return methods by what is known of items: their vectors alone, or labels, too, the labels alone first."""
+        tables: dict[str, list[MethodResult]] = {}
+        for method in sorted([exact, *self.methods], key=lambda each: each.name != LABEL_COLUMN):
+            tables.setdefault(OF_LABELS if method.reads_labels else OF_VECTORS, []).append(method)
+        return {title: tables[title] for title in (OF_VECTORS, OF_LABELS) if title in tables}
+
+    def about_probabilities(self) -> str:
+        """Return how right the probabilities of hits are, in plain words; empty if hits have none."""
+        found = self.reliability
+        if found is None:
+            return ""
+        return (
+            f"Hits say how likely they are of the query's class. For {sum(found.n_pairs):,} pairs of held-out rows, "
+            "one of them coded as an item without a label, what is said differs from what is so by "
+            f"{found.calibration_error:.4f} on average (calibration error), and the log loss is {found.log_loss:.4f}."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,8 +242,10 @@ class Comparison:
                 lines += ["", f"## {counted(length.n_bits, 'bit')}"]
             if length.n_bits != self.n_bits:
                 lines += ["", length.verdict]
-            lines += ["", f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
-            lines += [method.line() for method in (self.exact, *length.methods)]
+            for title, methods in length.tables(self.exact).items():
+                lines += ["", f"{title}:", "", f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
+                lines += [method.line() for method in methods]
+            lines += [f"\n{about}" for about in [length.about_probabilities()] if about]
             lines += [f"\n{name} was left out: {reason}" for name, reason in length.left_out.items()]
         return "\n".join([*lines, "", self.explanation(), ""])
 
@@ -228,6 +259,8 @@ class Comparison:
             parts.append(_ABOUT_FLOAT_QUERIES)
         if CLASS_FIRST in names:
             parts.append(_ABOUT_CLASS_FIRST)
+        if LABEL_COLUMN in names:
+            parts.append(_ABOUT_LABEL_COLUMN)
         return " ".join(parts)
 
     def _sizes(self) -> str:
@@ -378,14 +411,15 @@ def _at_length(
         except (ValueError, MissingExtraError) as error:
             # Only the requested hasher must fit these vectors.
             left_out[name] = " ".join(str(error).split())
-    unlabeled = own[1].result if len(own) > 1 else None
+    unlabeled = next((one.result for one in own if one.result.name.endswith(FROM_VECTORS)), None)
     told = verdict(bench.exact.result, own[0].result, unlabeled, len(bench.split.base), n_labeled_queries)
     others = [one.result for one in measured[len(own) :]]
     class_first = next((one for one in others if one.name == CLASS_FIRST), None)
     more = (about_class_first(class_first), about_rivals(own[0].result, others))
     told = " ".join([told, *filter(None, more)])
-    comparison = LengthComparison(n_bits, [one.result for one in measured], told, left_out)
-    shown = [one for one in measured if not one.result.name.endswith(FROM_VECTORS)]
+    calibration = bench.reliability_of(fitted)
+    comparison = LengthComparison(n_bits, [one.result for one in measured], told, left_out, calibration)
+    shown = [one for one in measured if not one.result.name.endswith((FROM_VECTORS, LABEL_COLUMN))]
     return _AtLength(comparison, {one.result.name: one.found for one in shown})
 
 

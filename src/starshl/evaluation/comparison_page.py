@@ -17,6 +17,7 @@ from .benchmark import COLUMNS
 from .comparison import Comparison, ExampleQuery, LengthComparison
 from .reports.document import Block, Chart, Document, Lists, Pictures, Section, Series, Table, Text
 from .reports.html import render_page
+from .whole_lists import Reliability
 
 Titles: TypeAlias = Sequence[object]
 _N_TITLES = 5  # texts per method; more would make the page too long to compare
@@ -91,19 +92,34 @@ def _figures(comparison: Comparison) -> Section:
     for length in comparison.lengths:
         if length.n_bits != comparison.n_bits:
             section.blocks.append(Text((f"{counted(length.n_bits, 'bit')}: {length.verdict}",)))
-        section.blocks.append(_table(comparison, length))
+        section.blocks += _tables(comparison, length)
+        section.blocks += [Text((about,)) for about in [length.about_probabilities()] if about]
         section.blocks += [Text((f"{name} was left out: {reason}",)) for name, reason in length.left_out.items()]
     section.blocks.append(Text((comparison.explanation(),)))
+    if comparison.chosen.reliability is not None:
+        section.blocks.append(reliability_chart(comparison.chosen.reliability))
     if len(comparison.lengths) > 1:
         section.blocks += _charts(comparison)
     return section
 
 
-def _table(comparison: Comparison, length: LengthComparison) -> Table:
-    rows = tuple(method.cells() for method in (comparison.exact, *length.methods))
-    strong = frozenset((1, place) for place in range(len(COLUMNS)))
+def _tables(comparison: Comparison, length: LengthComparison) -> list[Table]:
     chosen = ", the chosen length" if length.n_bits == comparison.n_bits and len(comparison.lengths) > 1 else ""
-    return Table(f"Codes of {counted(length.n_bits, 'bit')}{chosen}; bold: the chosen method", COLUMNS, rows, strong)
+    tables = []
+    for title, methods in length.tables(comparison.exact).items():
+        own = [row for row, method in enumerate(methods) if method.name.startswith(length.methods[0].name)]
+        strong = frozenset((row, place) for row in own for place in range(len(COLUMNS)))
+        caption = f"{title}: codes of {counted(length.n_bits, 'bit')}{chosen}; bold: the chosen method"
+        tables.append(Table(caption, COLUMNS, tuple(method.cells() for method in methods), strong))
+    return tables
+
+
+def reliability_chart(found: Reliability) -> Chart:
+    """Return a picture of how right probabilities are: right ones are on the line from corner to corner."""
+    told = Series("these probabilities", tuple(found.said), tuple(found.so), emphasized=True)
+    right = Series("right ones", (0.0, 1.0), (0.0, 1.0))
+    ticks = (0.0, 0.25, 0.5, 0.75, 1.0)
+    return Chart("How right probabilities of hits are", "what is said", "share that is so", (told, right), ticks)
 
 
 def _charts(comparison: Comparison) -> list[Chart]:

@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from .._common.threads import tiles
+from ..learning.linalg import squared_distances
 
 # A block of distances stays below 100 MB for 250,000 items.
 _QUERIES_PER_BLOCK = 100
@@ -35,6 +36,10 @@ class ByVectors:
         self._unit = self._unit or 1.0
         self._rows = self._scaled(X)
         self._norms = np.einsum("ij,ij->i", self._rows, self._rows)
+
+    def distances(self, X: np.ndarray, among: np.ndarray) -> np.ndarray:
+        """Return squared distances to the rows ``among``."""
+        return squared_distances(X.astype(np.float64), self._X[among].astype(np.float64))
 
     def nearest(self, X: np.ndarray, k: int, among: np.ndarray | slice | None = None) -> np.ndarray:
         """Return the positions of the k nearest rows, or of those ``among`` them, shape (n_queries, k)."""
