@@ -192,3 +192,9 @@ def test_a_text_without_a_known_word_is_warned_of(places, run):
     result = run("search", places / "news", "--text", "zzzz qqqq", "-k", "1")
     assert "the text 'zzzz qqqq'" in result.stderr
     assert "Warning" not in run("search", places / "news", "--text", "soup", "-k", "1").stderr
+
+
+def test_the_classes_of_texts_are_predicted_from_a_table_or_lines(places, starshl):
+    result = starshl("predict", places / "news", places / "news.csv", "--labels", "topic", "--json")
+    assert (result.exit_code, json.loads(result.stdout)["accuracy"]) == (0, 1.0)
+    assert starshl("predict", places / "news", places / "lines.txt").stdout.split() == ["food", "cars"]

@@ -208,6 +208,16 @@ def test_a_write_whose_answer_was_lost_is_stored_once(app, rows, faults):
     assert len(transport.sent) == len(faults) + 2
 
 
+def test_an_undo_whose_answer_was_lost_undoes_one_change_of_classes(app, rows):
+    with Client("http://localhost", transport=Blocking(Lossy(app, "", "", "", "after")), retries=QUICK) as client:
+        things = client.collection("things")
+        things.add(rows[:2], labels=[91, 92])
+        things.rename_class(91, 93)
+        things.rename_class(92, 94)
+        assert things.undo_class_change().undone
+        assert [each.undone for each in things.class_changes()] == [False, True]
+
+
 def test_two_equal_writes_are_two(things, rows):
     assert [things.add(rows[:1]).ids for _ in range(2)] == [[20], [21]]
 

@@ -34,3 +34,17 @@ def test_changes_of_classes_that_make_no_sense_are_refused_with_advice(ask):
         assert refused.status_code == 422
         assert words in refused.json()["detail"]
     assert ask("POST", f"{THINGS}/classes/rename", json={"label": "a"}).status_code == 422
+
+
+def test_a_change_of_classes_that_is_sent_twice_under_one_key_is_made_once(ask):
+    ask("POST", f"{THINGS}/classes/rename", json={"label": "a", "name": "first"})
+    merge, undo = {"label": "b", "into": "c"}, {}
+    for path, body in [("merge", merge), ("undo", undo)]:
+        both = [ask("POST", f"{THINGS}/classes/{path}", json=body, headers={"Idempotency-Key": path}) for _ in range(2)]
+        assert [each.status_code for each in both] == [200, 200]
+        assert both[0].json() == both[1].json()
+        assert both[0].json()["kind"] == "merge"
+    assert counts(ask) == {"b": 20, "c": 20, "first": 20}, "only the merger is undone"
+    refused = ask("POST", f"{THINGS}/classes/undo", json={"number": 3}, headers={"Idempotency-Key": "undo"})
+    assert refused.status_code == 422
+    assert "idempotency key" in refused.json()["detail"]

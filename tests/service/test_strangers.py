@@ -55,6 +55,16 @@ def test_half_a_login_from_strangers_leaves_room_for_tokens_and_health(folder):
             connection.close()
 
 
+def test_silent_connections_give_way_to_those_who_ask(folder):
+    with served(folder, requests_at_once=1) as running:
+        silent = [sending(running, b"GET / HTTP/1.1\r\n") for _ in range(30)]
+        for _ in range(3):
+            assert httpx.get(f"{running.address}/api/v1/collections", headers=KNOWN, timeout=60).status_code == 200
+            assert httpx.get(f"{running.address}/api/v1/health/ready", timeout=60).status_code == 200
+        for connection in silent:
+            connection.close()
+
+
 def test_health_answers_when_no_place_is_left(folder):
     with served(folder, strangers_at_once=0, rate=0.001, burst=1) as running:
         assert httpx.get(f"{running.address}/login", timeout=60).status_code == 503

@@ -91,7 +91,7 @@ Unlabeled = Annotated[
         "--unlabeled",
         metavar="WORD",
         help="How to use rows without a label if others have one: graph (default; through the neighbor graph of all "
-        "rows, as far as it can be trusted), ignore (StarRidge), or nearest (StarSHL: the paper's mode).",
+        "rows, as far as left-out labels agree with it), ignore (StarRidge), or nearest (StarSHL: the paper's mode).",
     ),
 ]
 Paper = Annotated[bool, typer.Option("--paper", help="Use the settings of the paper (StarSHL only).")]

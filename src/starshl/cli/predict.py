@@ -13,6 +13,7 @@ import typer
 from .._common.cells import guarded
 from .._common.warn import warn_caller
 from .._common.words import counted
+from .index.common import holds_texts
 from .options import (
     AsJson,
     Decimal,
@@ -27,7 +28,7 @@ from .options import (
     print_json,
     without_objects,
 )
-from .rows import read_rows, row_columns
+from .rows import read_rows, read_texts, row_columns
 
 if TYPE_CHECKING:
     import numpy as np
@@ -129,7 +130,7 @@ def predict_rows(
         check_output(output, [model, source, columns.label_file], suffixes=suffixes)
     hasher, classes = _classifier(model, jobs)
     _check_predicts(hasher, proba=proba, reject=reject)
-    table = read_rows(source, columns, hasher)
+    table = _embedded(model, source, columns, jobs) or read_rows(source, columns, hasher)
     predictions = RowPredictions.of(hasher, table.X, classes, proba=proba, reject=reject)
     summary: dict[str, Any] = {"n_rows": len(predictions.labels)}
     summary |= {"accuracy": None, "n_compared": 0, "n_training_rows": None}
@@ -151,6 +152,23 @@ def _classifier(path: Path, jobs: int | None) -> tuple[BaseHasher, ShownClasses]
 
     with Collection(path, read_only=True, n_jobs=jobs) as collection, collection.reading() as (state, _):
         return state.hasher, state.shown_classes
+
+
+def _embedded(path: Path, source: Path, columns: Columns, jobs: int | None) -> Table | None:
+    """Return the vectors of texts for a collection of texts with their labels, None for every other file and model."""
+    if not is_collection(path):
+        return None
+    from ..collection.collection import Collection
+    from ..collection.importing.texts import text_field
+    from ..data.tables.reading import Table
+
+    with Collection(path, read_only=True) as collection:
+        if not holds_texts(collection, source, columns.vectors):
+            return None
+        texts, about = read_texts(source, text_field(collection), columns, {})
+        assert collection.embedder is not None
+        vectors = collection.embedder.embed(texts, n_jobs=jobs)
+        return Table(vectors, about.get("labels"), label_column=columns.label_column or str(columns.label_file))
 
 
 def _check_predicts(hasher: BaseHasher, *, proba: bool, reject: float | None) -> None:

@@ -381,7 +381,7 @@ class AsyncCollection:
         return await self._change_classes("undo", {"number": number})
 
     async def _change_classes(self, kind: str, body: Mapping[str, Any]) -> ClassChange:
-        call = Call("POST", self._path("classes", kind), ClassChange.of, body, idempotent=False)
+        call = Call("POST", self._path("classes", kind), ClassChange.of, body, headers=new_key())
         return await self._client.send(call)
 
     async def fit(

@@ -377,7 +377,7 @@ class RemoteCollection:
         return self._change_classes("undo", {"number": number})
 
     def _change_classes(self, kind: str, body: Mapping[str, Any]) -> ClassChange:
-        call = Call("POST", self._path("classes", kind), ClassChange.of, body, idempotent=False)
+        call = Call("POST", self._path("classes", kind), ClassChange.of, body, headers=new_key())
         return self._client.send(call)
 
     def fit(

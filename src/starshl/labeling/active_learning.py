@@ -7,18 +7,20 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from scipy.special import softmax
 
 from .._common.labels import Label
 from .._common.threads import single_threaded_blas
-from ..learning.graphs.diffusion import graph_scores, scores_without_own_label
+from ..learning.graphs.label_spreading import spread_index
 from ..learning.graphs.neighbor_graph import NeighborGraph
-from ..learning.graphs.plain_ridge import RowsKernel, labeled_scores_without_own, scores_from_labeled, share_kernel
+from ..learning.graphs.plain_kernel import RowsKernel
 from ..learning.graphs.spectrum import smooth_basis
-from ..learning.graphs.trust import LabelEvidence, edge_agreement, graph_share
 from .items import N_VECTORS
 
 _ONE_CLASS = 0.5  # nothing tells how many items are of another class, if there is only one
+# The share of labels that are the only one of their class, above which the graph alone chooses items: the blend finds
+# new classes later, and tells known ones apart better.
+_STILL_FINDING = 0.2
+_JUDGES = 2_000  # items that judge all others: more would make answers wait
 _RIDGE = 0.1  # of the mean variance, as that of the labels
 Way = Literal["typical", "unsure", "random", "again"]
 
@@ -30,14 +32,18 @@ class ClassProbabilities:
     Parameters
     ----------
     predicted : int array of shape (n_items,), the likeliest class of each item, -1 if no class is known
-    probabilities : array of shape (n_items, n_classes); given labels are certain
+    probabilities : array of shape (n_items, n_classes)
+        Given labels are certain.
     leave_one_out : array of shape (n_given, n_classes)
         What the other labels say of each item with a given label, in the order of the items.
+    beliefs : array of shape (n_items, n_classes)
+        Probabilities that choose the next items: those of the graph as long as classes are still being found.
     """
 
     predicted: np.ndarray
     probabilities: np.ndarray
     leave_one_out: np.ndarray
+    beliefs: np.ndarray
 
     @property
     def confidences(self) -> np.ndarray:
@@ -52,8 +58,7 @@ def predict_labels(
 ) -> ClassProbabilities:
     """Return how likely all items are of each class, from given classes, -1 for none.
 
-    Labels spread over the graph. Where neighbors do not agree on the spread labels, it says little, and ridge
-    regression on the labeled items alone decides, or both do; see :func:`~starshl.learning.graphs.trust.graph_share`.
+    These are the probabilities of :func:`starshl.spread_labels`, with fewer rows that judge all others.
 
     Parameters
     ----------
@@ -64,43 +69,16 @@ def predict_labels(
     """
     labeled = np.flatnonzero(given >= 0)
     if n_classes == 0:
-        return ClassProbabilities(np.full(graph.n_rows, -1), np.empty((graph.n_rows, 0)), np.empty((0, 0)))
+        nothing = np.empty((graph.n_rows, 0))
+        return ClassProbabilities(np.full(graph.n_rows, -1), nothing, np.empty((0, 0)), nothing)
     if n_classes == 1 or len(labeled) == graph.n_rows:
         probabilities = np.full((graph.n_rows, n_classes), _ONE_CLASS)
         probabilities[labeled] = np.eye(n_classes)[given[labeled]]
-        return ClassProbabilities(np.maximum(given, 0), probabilities, probabilities[labeled])
-    scores, without, out = _scores(graph, coordinates, given, n_classes)
-    evidence = LabelEvidence(given, scores, labeled[out], without[out], True)
-    temperature = evidence.temperature(scores)
-    probabilities = softmax(temperature * scores, axis=1)
-    probabilities[labeled] = np.eye(n_classes)[given[labeled]]
-    return ClassProbabilities(probabilities.argmax(axis=1), probabilities, softmax(temperature * without, axis=1))
-
-
-def _scores(
-    graph: NeighborGraph, coordinates: np.ndarray, given: np.ndarray, n_classes: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return scores of all items, those of labeled items without their own label, and for which of them that holds.
-
-    Of more than 1,000 labeled items, only a tenth is scored without its own label.
-    """
-    labeled = np.flatnonzero(given >= 0)
-    targets = np.eye(n_classes)[given[labeled]] - 1.0 / n_classes
-    scores = graph_scores(graph, labeled, targets)
-    without = scores[labeled]
-    out, without_label = scores_without_own_label(graph, labeled, targets)
-    without[out] = without_label
-    share = graph_share(edge_agreement(graph, np.where(given >= 0, given, scores.argmax(axis=1))))
-    unreached = ~np.isin(graph.components, graph.components[labeled])
-    if share < 1.0 or unreached.any():
-        plain = RowsKernel(coordinates)
-        share_kernel(plain, graph)
-        by_labels = scores_from_labeled(plain, labeled, targets)
-        scores = share * scores + (1.0 - share) * by_labels
-        scores[unreached] = by_labels[unreached]
-        also_out, without_label = labeled_scores_without_own(plain, labeled, targets)
-        without[also_out] = share * without[also_out] + (1.0 - share) * without_label
-    return scores, without, out
+        return ClassProbabilities(np.maximum(given, 0), probabilities, probabilities[labeled], probabilities)
+    spread = spread_index(RowsKernel(coordinates), graph, given, n_classes, n_judges=_JUDGES)
+    single = float(np.mean(np.bincount(given[labeled])[given[labeled]] == 1))
+    beliefs = spread.on_graph if single > _STILL_FINDING else spread.probabilities
+    return ClassProbabilities(spread.index, spread.probabilities, spread.left_out, beliefs)
 
 
 class Proposal(NamedTuple):
@@ -151,7 +129,7 @@ def choose_at_random(given: np.ndarray, skipped: np.ndarray, taken: Sequence[int
 
 def _uncertainty(estimate: ClassProbabilities) -> tuple[np.ndarray, Way]:
     """Return how little the first class of each item is ahead of the second, and what that makes a choice."""
-    probabilities = estimate.probabilities
+    probabilities = estimate.beliefs
     if probabilities.shape[1] < 2:
         return np.ones(len(probabilities), dtype=np.float32), "typical"
     best_two = np.partition(probabilities, -2, axis=1)[:, -2:]

@@ -137,13 +137,38 @@ class Writer:
 
         return self.run_exclusively(declare)
 
-    def change_classes(self, change: Callable[[Collection], ClassChange]) -> Future[ClassChange]:
-        """Rename, merge or remove classes, or undo that."""
+    def change_classes(
+        self, change: Callable[[Collection], ClassChange], key: WriteKey | None = None
+    ) -> Future[ClassChange]:
+        """Rename, merge or remove classes; a repeated change is answered with what became of the first."""
+        return self._change_classes(change, lambda collection: {"version": collection.version + 1}, key)
+
+    def undo_class_change(self, number: int | None, key: WriteKey | None = None) -> Future[ClassChange]:
+        """Undo a change of classes; without a number, a repeated request still means the change it meant first."""
+
+        def meant(collection: Collection) -> dict[str, int | None]:
+            standing = [each.number for each in collection.class_changes() if not each.undone]
+            return {"number": number if number is not None or not standing else standing[-1]}
+
+        return self._change_classes(lambda collection: collection.undo_class_change(number), meant, key)
+
+    def _change_classes(
+        self,
+        change: Callable[[Collection], ClassChange],
+        identity: Callable[[Collection], dict[str, int | None]],
+        key: WriteKey | None,
+    ) -> Future[ClassChange]:
+        """Change classes once; the receipt holds what tells this change from all others."""
         self.check_writable()
 
         def run() -> ClassChange:
             with self._opened() as collection:
-                return change(collection)
+                before = None if key is None else earlier_receipt(collection, key)
+                if before is None:
+                    with _idempotent(collection, key, {"n": 0, **identity(collection)}):
+                        return change(collection)
+                name = "number" if "number" in before else "version"
+                return next(each for each in collection.class_changes() if getattr(each, name) == before[name])
 
         return self.run_exclusively(run)
 

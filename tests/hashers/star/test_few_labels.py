@@ -58,7 +58,7 @@ def test_unlabeled_rows_help_on_rows_seen_and_unseen(digits, fitted):
 def test_the_choice_says_what_was_done_with_unlabeled_rows(fitted):
     _, graph, ignoring = fitted
     assert "spread 40 labels to 460 rows" in graph.choice_
-    assert "they are trusted" in graph.choice_
+    assert "weighed by 40 labels, each left out in turn" in graph.choice_
     assert "460 unlabeled rows were left out" in ignoring.choice_
 
 
@@ -154,7 +154,7 @@ def test_a_given_label_is_kept_though_all_rows_of_its_class_have_weight_zero(dig
     assert not hasher.labeled_[partial == 3].any()
 
 
-def test_rows_are_left_out_where_the_graph_adds_nothing_to_the_labels():
+def test_a_graph_that_adds_nothing_to_the_labels_does_no_harm():
     """A class per corner of a grid of narrow stripes: neighbors are alike in the wrong, wide coordinate."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 240)
@@ -162,8 +162,8 @@ def test_rows_are_left_out_where_the_graph_adds_nothing_to_the_labels():
     partial = np.where(np.arange(240) < 150, y, -1)
     hasher = StarRidge(16, random_state=0).fit(X, partial)
     alone = StarRidge(16, unlabeled="ignore", random_state=0).fit(X, partial)
-    assert "90 unlabeled rows were left out: given labels" in hasher.choice_
-    assert np.array_equal(hasher.training_scores_, alone.training_scores_)
+    right, alone_right = (np.mean(each.transduction_[150:] == y[150:]) for each in (hasher, alone))
+    assert right >= alone_right - 0.05
 
 
 def test_one_label_per_class_is_enough_to_fit(digits):

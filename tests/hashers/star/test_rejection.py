@@ -97,6 +97,20 @@ def test_calibration_measures_each_row_by_a_fit_without_it(blobs):
     np.testing.assert_allclose(np.sort(measures), hasher.novelty_calibration_, rtol=1e-3, atol=1e-3)
 
 
+def test_of_many_classes_that_overlap_as_many_known_rows_are_rejected_as_was_said():
+    rng = np.random.default_rng(5)
+    centers = rng.normal(size=(20, 16))
+
+    def draw(n_rows):
+        y = rng.integers(0, 20, n_rows)
+        return centers[y] + 0.7 * rng.normal(size=(n_rows, 16)), y
+
+    hasher = StarRidge(16, kernels="scaled", random_state=0).fit(*draw(4000))
+    novelty = hasher.novelty(draw(8000)[0])
+    shares = [np.mean(novelty >= 1 - share) for share in (0.05, 0.1, 0.2)]
+    assert shares == pytest.approx([0.05, 0.1, 0.2], abs=0.01)
+
+
 def test_a_class_is_left_out_as_if_the_fit_had_not_seen_it(blobs):
     X, y = blobs
     hasher = StarRidge(8, random_state=0).fit(X, y)

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from ..base import Capability
 
 _TILE = 256  # rows that meet the support rows together
-_CALIBRATION_ROWS = 1000  # the share of rejected rows then varies by .007 where it should be .05
+_TRIAL_ROWS = 1000  # on which measures are compared
+_CALIBRATION_ROWS = 4000  # the share of rejected rows then varies by .0035 where it should be .05
+_QUANTILES = 1000  # of the calibration that are kept
 _NEIGHBOR_COUNTS = (1, 3, 10, 30)  # equal ratios from the nearest row to a small neighborhood
 _WEIGHTS = (0.5, 0.25, 0.75, 0.0, 1.0)  # of the distance; the first is taken if there is nothing to compare
 # Share of pairs by which a weight must be better than the first. Left-out classes of training rows are only examples of
@@ -373,7 +375,7 @@ class NoveltyTraining:
 
     def rule(self, seed: int) -> NoveltyRule:
         """Return the measure that finds left-out classes best, calibrated on training rows."""
-        chosen, counts = stratified_rows(self.index, _CALIBRATION_ROWS, seed), self._possible_counts()
+        chosen, counts = stratified_rows(self.index, _TRIAL_ROWS, seed), self._possible_counts()
         if not counts:  # no row has another one to be compared with
             return NoveltyRule(_WEIGHTS[0], 1, np.array([[0.0, 1.0], [0.0, 1.0]]), np.empty(0))
         with single_threaded_blas():
@@ -381,7 +383,24 @@ class NoveltyTraining:
             weight, count = self._best_measure(chosen, distances, counts)
         known = unexplained(self.scores[chosen]), nearest_distances(distances, (count,))[:, 0]
         rule = NoveltyRule(weight, count, np.array([_unit_of(values) for values in known]), np.empty(0))
-        return NoveltyRule(weight, count, rule.units, np.sort(rule.measure(*known)))
+        return replace(rule, calibration=self._calibration(rule, seed))
+
+    def _calibration(self, rule: NoveltyRule, seed: int) -> np.ndarray:
+        """Return the measure of training rows, each compared with the others, in rising order."""
+        chosen = stratified_rows(self.index, _CALIBRATION_ROWS, seed)
+        measured = np.empty(len(chosen))
+
+        def fill(tile: slice) -> None:
+            rows = chosen[tile]
+            nearest = nearest_distances(self._distances_to_others(rows), (rule.n_neighbors,))[:, 0]
+            measured[tile] = rule.measure(unexplained(self.scores[rows]), nearest)
+
+        with single_threaded_blas():
+            run_all([partial(fill, tile) for tile in tiles(len(chosen), _TILE)])
+        measured.sort()
+        if len(measured) <= _QUANTILES:
+            return measured
+        return np.quantile(measured, (np.arange(_QUANTILES) + 0.5) / _QUANTILES)
 
     def _distances_to_others(self, chosen: np.ndarray) -> np.ndarray:
         """Return the distances of rows to all support rows but themselves."""

@@ -1,7 +1,4 @@
-"""Targets of a ridge fit: labels, and where rows have none, labels spread over the neighbor graph, or its clusters.
-
-The graph is left out if the learned kernels already know what it says about the labels.
-"""
+"""Targets of a ridge fit: labels, and where rows have none, labels spread to them, or clusters of the graph."""
 
 from __future__ import annotations
 
@@ -15,15 +12,14 @@ from numpy.typing import ArrayLike
 from ..._common.labels import Labels, LabelsLike, check_labels
 from ..._common.validation import check_weights
 from ...exceptions import InputError
-from ...learning.graphs.diffusion import scores_without_own_label
+from ...learning.graphs.blend import temperature_of_confidence
+from ...learning.graphs.experts import MOST_LABELED, Expert
 from ...learning.graphs.label_spreading import spread_index
 from ...learning.graphs.neighbor_graph import NeighborGraph, check_graph
-from ...learning.graphs.plain_ridge import LABEL_RIDGE, PlainKernel
-from ...learning.graphs.trust import gain_of_graph
+from ...learning.graphs.plain_kernel import PlainKernel
 from ...learning.kernels.banks import MemoryPlan
 from ...learning.kernels.choice import fit_kernels
 from ...learning.kernels.kernel import Kernel
-from ...learning.solvers.leave_one_out import one_hot
 from ..supervision import require_labels
 from .ridge_training import (
     RidgeSettings,
@@ -41,10 +37,8 @@ from .unlabeled import graph_of_rows, guess_clusters
 if TYPE_CHECKING:
     from .star_ridge import StarRidge
 
-# Whether the graph helps; chosen by looking at five data sets, which docs/defaults.md names.
-_FEWEST_LABELS = 10  # per class, that can tell
-_LEAST_GAIN = 1.0  # in standard errors
-_COMPARED, _FURTHER = 500, 200  # labels that are left out in turn, and others that they are found by
+# A weight below which unlabeled rows would only cost time, and that of the least sure one of them.
+_LEAST_SHARE, _LEAST_TRUST = 0.05, 1e-3
 
 
 def weighted_labels(
@@ -108,47 +102,43 @@ def row_targets(
     plan = settings.memory_plan
     plain = _plain_kernel(samples, kernels, rows, plan)
     graph = graph_of_rows(plain, graph, rows, len(samples))
-    if labels_suffice(samples, kernels, alone, n_classes, graph, rows, plan, seed):
-        found = "given labels that are left out are found just as often without the graph"
-        return replace(alone, note=f"{alone.note}: {found}")
-    spread = spread_index(plain, graph, given, n_classes)
+    by_kernel = _learned_from_labels(samples, kernels, alone, n_classes, rows, plan, seed)
+    spread = spread_index(plain, graph, given, n_classes, by_kernel=by_kernel)
+    if spread.graph_share < _LEAST_SHARE:
+        return replace(alone, note=f"{alone.note}: {spread.note}")
     index = np.full(len(weights), -1)
     index[rows] = spread.index
+    unlabeled = given < 0
+    trust = np.where(unlabeled, np.maximum(_LEAST_TRUST, spread.trust), 1.0)
     ridge_scale = np.ones(len(weights))
-    ridge_scale[rows] = np.where(given >= 0, 1.0, spread.pseudo_ridge / LABEL_RIDGE) / weights[rows]
-    temperature_of = None if spread.evidence is None else spread.evidence.temperature
+    ridge_scale[rows] = 1.0 / (trust * weights[rows])
+    expected = float(spread.confidences[unlabeled].mean())
+
+    def temperature_of(scores: np.ndarray) -> float:
+        return temperature_of_confidence(scores[unlabeled], expected)
+
     return Targets(index, ridge_scale, spread.note, labels.labeled, temperature_of)
 
 
-def labels_suffice(
+def _learned_from_labels(
     samples: Samples,
     kernels: str | Sequence[Kernel],
     labels: Targets,
     n_classes: int,
-    graph: NeighborGraph,
     rows: np.ndarray,
     plan: MemoryPlan,
     seed: int,
-) -> bool:
-    """Tell whether given labels, each left out in turn, are found as well without the graph as with it.
-
-    Parameters
-    ----------
-    labels : the targets of labeled rows alone
-    graph, rows : the graph, and where its rows stand among the samples
-    """
+) -> Expert:
+    """Return what the fit to labeled rows alone says of all rows, and of the labeled ones without their own label."""
     labeled = labels.rows
-    index = labels.index[labeled]
-    if len(labeled) < _FEWEST_LABELS * n_classes:
-        return False
-    targets = one_hot(index, n_classes) - 1.0 / n_classes
-    held_out, on_graph = scores_without_own_label(graph, np.searchsorted(rows, labeled), targets)
-    compared = held_out[stratified_rows(index[held_out], _COMPARED, seed)]
-    chosen = np.union1d(compared, stratified_rows(index, _FURTHER, seed))
-    training = RidgeTrainingSet.take(samples, kernels, labels.only(labeled[chosen]), n_classes)
-    alone = discriminate(training, solve_exactly(training, plan, seed)).scores
-    both, of_graph, of_labels = np.intersect1d(held_out, chosen, assume_unique=True, return_indices=True)
-    return gain_of_graph(alone[of_labels], on_graph[of_graph], index[both]) < _LEAST_GAIN
+    some = labeled[stratified_rows(labels.index[labeled], MOST_LABELED, seed)]
+    training = RidgeTrainingSet.take(samples, kernels, labels.only(some), n_classes)
+    solution = discriminate(training, solve_exactly(training, plan, seed))
+    expansion = solution.expansion(samples, training, some)
+    scores = expansion.scores(samples.queries(rows)).astype(np.float64)
+    left_out = scores[np.searchsorted(rows, labeled)]
+    left_out[np.searchsorted(labeled, some)] = solution.scores
+    return Expert(scores, left_out)
 
 
 def cluster_targets(

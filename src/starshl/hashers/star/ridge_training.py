@@ -12,7 +12,7 @@ from ..._common.labels import Labels
 from ..._common.threads import single_threaded_blas
 from ..._common.validation import check_choice, check_integer, check_n_jobs, check_number
 from ..._common.words import counted
-from ...learning.graphs.plain_ridge import LABEL_RIDGE
+from ...learning.graphs.plain_kernel import LABEL_RIDGE
 from ...learning.kernels.banks import Bank, GramBank, MemoryPlan, compute_grams
 from ...learning.kernels.choice import KernelsLike, fit_kernels, is_precomputed
 from ...learning.kernels.kernel import Kernel
@@ -21,7 +21,8 @@ from ...learning.solvers.calibration import Calibration, fit_calibration
 from ...learning.solvers.discriminant import fit_discriminant
 from ...learning.solvers.leave_one_out import Mixture, fit_mixture, leave_one_out_scores, one_hot, start_mixture
 from ...learning.solvers.ridge import RidgeFactor
-from .samples import Samples
+from .expansion import Expansion
+from .samples import SAMPLE_TYPES, Samples
 
 _SEARCH_ROWS = 700  # from which weights, ridge and temperature are learned; more rows change precision by .001
 _STARTING_LABELS = 50  # labels at which a search over few of them counts as much as its start
@@ -168,6 +169,18 @@ class RidgeSolution:
     landmarks: np.ndarray | None = None
     shrinkage: float | None = None
 
+    def expansion(self, samples: Samples, training: RidgeTrainingSet, rows: np.ndarray) -> Expansion:
+        """Return the functions of an exact solution over these rows of the samples."""
+        return Expansion(
+            samples_of=SAMPLE_TYPES[samples.kind],
+            kernels=training.kernels,
+            weights=self.mixture.weights,
+            support=rows,
+            support_samples=samples.support_samples(rows),
+            coefficients=self.dual,
+            intercept=self.intercept,
+        )
+
 
 def solve_exactly(training: RidgeTrainingSet, plan: MemoryPlan, seed: int) -> RidgeSolution:
     """Return the solution of kernel ridge regression on all rows, by one Cholesky factorization."""
@@ -194,19 +207,23 @@ def _factor(bank: Bank, mixture: Mixture, ridges: np.ndarray) -> RidgeFactor:
 def discriminate(training: RidgeTrainingSet, solution: RidgeSolution) -> RidgeSolution:
     """Return the solution whose scores are discriminants of the given ones, where that tells the classes better apart.
 
-    Spread labels and clusters stay as they are: their leave-one-out scores repeat their own mistakes.
+    They are learned from given labels alone: the leave-one-out scores of other rows repeat the mistakes of the labels
+    that were spread to them.
     """
-    if not training.is_given.all():
+    given = training.is_given
+    if not given.any():
         return solution
     with single_threaded_blas():
-        found = fit_discriminant(solution.scores, training.index, training.weights)
+        found = fit_discriminant(solution.scores[given], training.index[given], training.weights[given])
     if found is None:
         return solution
+    scores = solution.scores @ found.matrix + found.shift
+    scores[given] = found.crossed
     return replace(
         solution,
         dual=found.matrix.T @ solution.dual,
         intercept=solution.intercept @ found.matrix + found.shift,
-        scores=found.crossed,
+        scores=scores,
         shrinkage=found.shrinkage,
     )
 

@@ -18,7 +18,7 @@ from ..._common.threads import tiles
 from ..._common.validation import Rows, SamplesLike, check_rows, check_scale
 from ...data.tables.row_source import ArrayRows, RowSource
 from ...learning.graphs.neighbor_graph import mean_kernel
-from ...learning.graphs.plain_ridge import GivenKernel, PlainKernel, RowsKernel
+from ...learning.graphs.plain_kernel import GivenKernel, PlainKernel, RowsKernel
 from ...learning.kernels.banks import Bank, GramBank, MemoryPlan, RemoteBank, make_bank
 from ...learning.kernels.distances import distinct_rows
 from ...learning.kernels.expansion import expand_grams, expand_mixture, expand_over_rows

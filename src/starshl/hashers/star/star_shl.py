@@ -86,8 +86,8 @@ class StarSHL(KernelHasher):
     keep_clusters : bool, default=True
         Never let the last row of a codeword move away. False is as in the paper: clusters may become empty.
     unlabeled : {"graph", "nearest"}, default="graph"
-        Where unlabeled rows belong. "graph": labels spread over the graph of nearest neighbors, and count less where
-        neighbors disagree (:func:`starshl.spread_labels`); without any label, rows belong to clusters of the graph.
+        Where unlabeled rows belong. "graph": they get spread labels (:func:`starshl.spread_labels`), which count as far
+        as these are sure; without any label, rows belong to clusters of the graph.
         "nearest" is as in the paper: rows join the nearest codeword, by functions learned from the labeled rows, and
         may move in every sweep; without any label, they start from k-means.
     unlabeled_weight : float, default=1.0
@@ -407,9 +407,8 @@ class StarSHL(KernelHasher):
             self.assignments_[left_out] = hinge_distances(scores[left_out], self.codewords_).argmin(axis=1)
         index = self._classes_of_scores(scores)
         if training.guess is not None:  # codes of the rows themselves would be memorized
-            guess = training.guess.after_fit(hinge_distances(solution.scores, self.codewords_) / self.n_bits)
-            index[rows] = guess.index
-            scores[rows] = guess.bit_scores(self.codewords_)
+            index[rows] = training.guess.index
+            scores[rows] = training.guess.bit_scores(self.codewords_)
         own = labels.positions_in(self.classes_)
         scores[own >= 0] = self.codewords_[own[own >= 0]]
         self.training_packed_ = BinaryCodes.from_scores(scores).packed

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import softmax
 
+from ..._common.threads import single_threaded_blas
 from ..._common.words import counted
 from ...learning.graphs.clusters import cluster_graph, modularity, suggest_n_clusters
 from ...learning.graphs.label_spreading import spread_index
 from ...learning.graphs.neighbor_graph import NeighborGraph, check_graph, principal_coordinates
-from ...learning.graphs.plain_ridge import LABEL_RIDGE, LARGEST_EXACT, PlainKernel, RowsKernel, leave_one_out
-from ...learning.graphs.trust import labels_decide
+from ...learning.graphs.plain_kernel import LABEL_RIDGE, PlainKernel, RowsKernel, inverse_with_ridge
 from ...learning.kernels.distances import distinct_rows
 
 _N_COORDINATES = 50  # principal components, as many as the neighbor graph reads
+_MOST_JUDGED = 10_000  # rows that all others judge again; the inverse takes .4 GB and half a minute
 _CLUSTER_TEMPERATURE = 12.0  # that of labels spread from many
-_DISTANCE_WEIGHT = 8.0  # of mean hinge distances against log probabilities; 6 to 16 differ by less than .01
-_SMALLEST_PROBABILITY = 1e-12  # keeps a logarithm finite
 _ITEM_SOFTNESS = 3.0  # items at a third of the temperature: sharp codes on both sides find .05 to .08 less
-_TWICE_READ_SOFTNESS = 10.0  # two readings of the same labels together are far too sure; 6 finds .005 less, 20 the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,37 +29,18 @@ class Guess:
     ----------
     index : array of shape (n_rows,), the class or cluster of every row; given ones are kept
     probabilities : array of shape (n_rows, n_classes), what the other rows say of each row
-    trust : weight of the loss of an unlabeled row where a labeled one has 1; 0 where the given labels decide alone
+    trust : array of shape (n_rows,), weight of the loss of an unlabeled row where a labeled one has 1
     note : one line that says what was chosen and why
-    softness : what temperatures are divided by for the codes of items
     """
 
     index: np.ndarray
     probabilities: np.ndarray
-    trust: float
+    trust: np.ndarray
     note: str
-    softness: float = _ITEM_SOFTNESS
-
-    def after_fit(self, distances: np.ndarray) -> Guess:
-        """Return the guess in which the fitted functions have a say, if they learned from the given labels alone.
-
-        The plain kernel and the functions are then two readings of the same labels, and neither is always the better
-        one. Functions that learned from the guess would only repeat it.
-
-        Parameters
-        ----------
-        distances : array of shape (n_rows, n_classes), mean hinge distances to the codewords
-        """
-        if self.trust > 0:
-            return self
-        logarithms = np.log(np.maximum(self.probabilities, _SMALLEST_PROBABILITY))
-        probabilities = softmax(logarithms - _DISTANCE_WEIGHT * distances, axis=1)
-        index = probabilities.argmax(axis=1)
-        return replace(self, index=index, probabilities=probabilities, softness=_TWICE_READ_SOFTNESS)
 
     def bit_scores(self, codewords: np.ndarray) -> np.ndarray:
         """Return the expected bits of every row as an item of a database, with softened probabilities."""
-        softened = self.probabilities ** (1.0 / self.softness)
+        softened = self.probabilities ** (1.0 / _ITEM_SOFTNESS)
         return softened @ codewords
 
 
@@ -83,14 +62,9 @@ def graph_of_rows(plain: PlainKernel, given: NeighborGraph | None, rows: np.ndar
 
 
 def guess_classes(plain: PlainKernel, graph: NeighborGraph, index: np.ndarray, n_classes: int) -> Guess:
-    """Return classes for all rows from those given, -1 for none; see :func:`starshl.spread_labels`.
-
-    A spread label has a ridge from 1 to 30 there, larger where it is trusted less. Its hinge loss weighs one over that,
-    and nothing at 30: many rows of little weight still pull functions away from what the labels say.
-    """
+    """Return classes for all rows from those given, -1 for none; see :func:`starshl.spread_labels`."""
     spread = spread_index(plain, graph, index, n_classes)
-    trust = 0.0 if labels_decide(spread.pseudo_ridge) else min(1.0, 1.0 / spread.pseudo_ridge)
-    return Guess(spread.index, spread.probabilities, trust, spread.note)
+    return Guess(spread.index, spread.probabilities, spread.trust, spread.note)
 
 
 def guess_clusters(plain: PlainKernel, graph: NeighborGraph, n_clusters: int | None, seed: int) -> Guess:
@@ -112,13 +86,13 @@ def guess_clusters(plain: PlainKernel, graph: NeighborGraph, n_clusters: int | N
     if n_found < n_clusters:
         note += f"; you asked for {n_clusters:,}, more than there are distinct rows"
     probabilities = np.eye(n_clusters)[index]
-    if graph.n_rows <= LARGEST_EXACT and n_clusters > 1:
-        before, (index, probabilities) = index, _judged_by_others(plain, graph, index, n_clusters)
+    if graph.n_rows <= _MOST_JUDGED and n_clusters > 1:
+        before, (index, probabilities) = index, _judged_by_others(plain, index, n_clusters)
         n_moved = int(np.sum(before != index))
         note += f"; {counted(n_moved, 'row')} then moved to the cluster that a plain kernel on all other rows gives"
     if is_suggested:
         note += f"; the number {n_clusters} is a suggestion: set n_codewords if you know better"
-    return Guess(index, probabilities, 1.0, note)
+    return Guess(index, probabilities, np.ones(len(index)), note)
 
 
 def _n_distinct(plain: PlainKernel) -> int:
@@ -126,12 +100,13 @@ def _n_distinct(plain: PlainKernel) -> int:
     return int(distinct_rows(plain.rows)[0].shape[0]) if isinstance(plain, RowsKernel) else plain.n_rows
 
 
-def _judged_by_others(
-    plain: PlainKernel, graph: NeighborGraph, index: np.ndarray, n_clusters: int
-) -> tuple[np.ndarray, np.ndarray]:
+def _judged_by_others(plain: PlainKernel, index: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
     """Return clusters and probabilities from a ridge regression on all other rows; no cluster loses more than half."""
     targets = np.eye(n_clusters)[index] - 1.0 / n_clusters
-    scores = leave_one_out(plain, graph, np.empty(0, dtype=np.int64), targets, LABEL_RIDGE)
+    with single_threaded_blas():
+        inverse = inverse_with_ridge(plain.gram(), np.full(plain.n_rows, LABEL_RIDGE))
+        dual = inverse @ targets.astype(inverse.dtype)
+        scores = targets - dual / inverse.diagonal()[:, None]
     judged = scores.argmax(axis=1)
     sizes = np.bincount(index, minlength=n_clusters)
     kept = np.zeros(len(index), dtype=bool)

@@ -14,33 +14,15 @@ from numpy.typing import ArrayLike
 from scipy.special import softmax
 
 from ..._common.labels import LabelsLike, check_labels
-from ..._common.threads import using_threads
+from ..._common.threads import single_threaded_blas, using_threads
 from ..._common.validation import SamplesLike, check_n_jobs
 from ..._common.words import counted
-from .diffusion import graph_scores, scores_without_own_label
+from .blend import Blend, blend
+from .experts import Expert, Labels, read_labels
 from .neighbor_graph import NeighborGraph, check_graph, mean_kernel, read_rows
-from .plain_ridge import (
-    LARGEST_EXACT,
-    GivenKernel,
-    PlainKernel,
-    RowsKernel,
-    labeled_scores_without_own,
-    leave_one_out,
-    sampled_scores,
-    scores_from_labeled,
-    share_kernel,
-    what_judges,
-)
-from .trust import (
-    LabelEvidence,
-    describe_trust,
-    edge_agreement,
-    is_trusted,
-    labels_decide,
-    preference_for_labels,
-    pseudo_label_ridge,
-)
+from .plain_kernel import GivenKernel, PlainKernel, RowsKernel, share_kernel
 
+MOST_JUDGES = 4_000  # rows that judge all others again; twice as many take eight times as long
 _N_STEPS = 200  # at most; it stops once shares are met to a thousandth
 _SHARPNESS = 8.0  # of the soft assignment, in typical leads of the best class over the second
 
@@ -83,8 +65,9 @@ def spread_labels(
 ) -> SpreadLabels:
     """Return a label and a confidence for every row, from the labels of a few.
 
-    Labels spread over the graph of nearest neighbors. Then all other rows judge each unlabeled row again with a plain
-    kernel, in which spread labels count less where neighbors disagree.
+    Four experts give every row a class: the graph of nearest neighbors, all other rows after the graph has spoken, and
+    a linear and a kernel function of the labeled rows alone. Given labels that each of them has left out tell how much
+    to believe it.
 
     Parameters
     ----------
@@ -115,10 +98,9 @@ def spread_labels(
             raise ValueError("No row has a label, so there is nothing to spread. Label at least one row of each class.")
         shares = None if class_shares is None else check_class_shares(class_shares, labels.classes)
         spread = spread_index(plain, graph, labels.index, len(labels.classes), shares)
-    confidences = spread.probabilities[np.arange(graph.n_rows), spread.index]
     return SpreadLabels(
         labels=labels.classes[spread.index].astype(labels.dtype),
-        confidences=np.where(labels.labeled, 1.0, confidences),
+        confidences=spread.confidences,
         probabilities=spread.probabilities,
         classes=labels.classes,
         agreement=spread.agreement,
@@ -150,115 +132,91 @@ class Spread:
     Parameters
     ----------
     index : array of shape (n_rows,), the class of every row; given ones are kept
-    scores : array of shape (n_rows, n_classes), what the other rows suggest for each row
-    probabilities : array of shape (n_rows, n_classes)
+    probabilities : array of shape (n_rows, n_classes); given labels are certain
+    left_out : array of shape (n_labeled, n_classes)
+        Probabilities of labeled rows, in rising order, without their own label. Of very many labels, only some are left
+        out.
+    on_graph : array of shape (n_rows, n_classes), probabilities by the graph alone
+    graph_share : the weight of the experts that unlabeled rows tell something, from 0 to 1
     agreement : how much neighbors agree beyond chance, 1 at most
-    pseudo_ridge : ridge of pseudo-labeled rows where labeled ones have .1
     note : one line that says what was chosen and why
-    evidence : what the given labels say about temperatures of scores; None if there was nothing to spread
     """
 
     index: np.ndarray
-    scores: np.ndarray
     probabilities: np.ndarray
+    left_out: np.ndarray
+    on_graph: np.ndarray
+    graph_share: float
     agreement: float
-    pseudo_ridge: float
     note: str
-    evidence: LabelEvidence | None = None
+
+    @property
+    def confidences(self) -> np.ndarray:
+        """The probability of each row's class; 1 for given labels."""
+        return np.asarray(self.probabilities[np.arange(len(self.index)), self.index])
+
+    @property
+    def trust(self) -> np.ndarray:
+        """The weight of a spread label in fits, where a given one has 1.
+
+        It grows with the square of the confidence. What functions of the labeled rows alone have found counts nothing:
+        a fit to the labels knows it already, and would only repeat their mistakes.
+        """
+        return np.asarray(self.graph_share * self.confidences**2)
 
 
 def spread_index(
-    plain: PlainKernel, graph: NeighborGraph, index: np.ndarray, n_classes: int, shares: np.ndarray | None = None
-) -> Spread:
-    """Return class indices for all rows from those given, -1 for none."""
-    labeled = np.flatnonzero(index >= 0)
-    if n_classes == 1 or len(labeled) == len(index):
-        return _nothing_to_spread(index, n_classes)
-    share_kernel(plain, graph)
-    targets = np.eye(n_classes)[index[labeled]] - 1.0 / n_classes
-    on_graph = graph_scores(graph, labeled, targets)
-    unreached = ~np.isin(graph.components, graph.components[labeled])
-    if unreached.any():
-        on_graph[unreached] = scores_from_labeled(plain, labeled, targets)[unreached]
-    pseudo = _assign(on_graph, index, shares)
-    agreement = edge_agreement(graph, pseudo)
-    ridge, evidence = _ridge_and_evidence(plain, graph, index, targets, on_graph, agreement)
-    scores = _scores_of_others(plain, graph, index, pseudo, n_classes, ridge, on_graph)
-    final = scores if shares is None else shift_to_shares(scores, shares)
-    probabilities = softmax(evidence.temperature(scores) * final, axis=1)
-    probabilities[labeled] = np.eye(n_classes)[index[labeled]]
-    note = _note(graph, len(labeled), agreement, ridge, int(unreached.sum()))
-    return Spread(_assign(final, index, None), final, probabilities, agreement, ridge, note, evidence)
-
-
-def _ridge_and_evidence(
     plain: PlainKernel,
     graph: NeighborGraph,
     index: np.ndarray,
-    targets: np.ndarray,
-    on_graph: np.ndarray,
-    agreement: float,
-) -> tuple[float, LabelEvidence]:
-    """Return the ridge of pseudo-labels, and what given labels that are left out say about temperatures."""
-    labeled = np.flatnonzero(index >= 0)
-    by_labels = labeled_scores_without_own(plain, labeled, targets)
-    ridge = pseudo_label_ridge(agreement)
-    if not labels_decide(ridge):
-        by_graph = scores_without_own_label(graph, labeled, targets)
-        both, of_graph, of_labels = np.intersect1d(by_graph[0], by_labels[0], True, return_indices=True)
-        classes = index[labeled[both]]
-        telling = np.bincount(index[labeled])[classes] > 1  # without its only label, a class can hardly win
-        preference = preference_for_labels(
-            by_labels[1][of_labels][telling], by_graph[1][of_graph][telling], classes[telling]
-        )
-        ridge = pseudo_label_ridge(agreement, preference)
-    if is_trusted(ridge):
-        return ridge, LabelEvidence(index, on_graph, labeled[by_graph[0]], by_graph[1], True)
-    reference = scores_from_labeled(plain, labeled, targets)
-    return ridge, LabelEvidence(index, reference, labeled[by_labels[0]], by_labels[1], False)
+    n_classes: int,
+    shares: np.ndarray | None = None,
+    n_judges: int = MOST_JUDGES,
+    by_kernel: Expert | None = None,
+) -> Spread:
+    """Return class indices for all rows from those given, -1 for none.
+
+    For ``n_judges`` and ``by_kernel`` see :func:`~starshl.learning.graphs.experts.read_labels`.
+    """
+    labels = Labels.of(index, n_classes)
+    if n_classes == 1 or len(labels.rows) == len(index):
+        return _nothing_to_spread(index, n_classes)
+    share_kernel(plain, graph)
+    experts, out = read_labels(plain, graph, labels, n_judges, by_kernel)
+    with single_threaded_blas():
+        blended = blend(experts, graph, labels, out)
+    logits = blended.logits if shares is None else shift_to_shares(blended.logits, shares)
+    probabilities = softmax(logits, axis=1)
+    probabilities[labels.rows] = np.eye(n_classes)[labels.index]
+    note = _note(graph, labels, blended, len(out))
+    return Spread(
+        probabilities.argmax(axis=1),
+        probabilities,
+        blended.left_out,
+        blended.on_graph,
+        blended.graph_share,
+        blended.agreement,
+        note,
+    )
 
 
 def _nothing_to_spread(index: np.ndarray, n_classes: int) -> Spread:
-    index = np.where(index >= 0, index, 0)
-    certain = np.eye(n_classes)[index]
+    labeled = index >= 0
+    index = np.where(labeled, index, 0)
     note = "every row has a label" if n_classes > 1 else "there is only one class, and every row got it"
-    return Spread(index, certain, certain, 1.0, pseudo_label_ridge(1.0), note)
+    certain = np.eye(n_classes)[index]
+    return Spread(index, certain, certain[labeled], certain, 1.0, 1.0, note)
 
 
-def _assign(scores: np.ndarray, index: np.ndarray, shares: np.ndarray | None) -> np.ndarray:
-    scores = scores if shares is None else shift_to_shares(scores, shares)
-    return np.where(index >= 0, index, scores.argmax(axis=1))
-
-
-def _scores_of_others(
-    plain: PlainKernel,
-    graph: NeighborGraph,
-    index: np.ndarray,
-    pseudo: np.ndarray,
-    n_classes: int,
-    ridge: float,
-    on_graph: np.ndarray,
-) -> np.ndarray:
-    """Return what all others say of each row with the plain kernel; on a sample of them if there are too many."""
-    labeled = np.flatnonzero(index >= 0)
-    targets = np.eye(n_classes)[pseudo] - 1.0 / n_classes
-    if plain.n_rows <= LARGEST_EXACT:
-        return leave_one_out(plain, graph, labeled, targets, ridge)
-    return sampled_scores(plain, labeled, targets, ridge, on_graph)
-
-
-def _note(graph: NeighborGraph, n_labeled: int, agreement: float, ridge: float, n_unreached: int) -> str:
-    because = f"neighbors agree on the spread labels to {agreement:.2f} (0 is chance, 1 always)"
-    if ridge > pseudo_label_ridge(agreement):
-        because += ", but the given labels alone find a label that is left out more often than the graph does"
+def _note(graph: NeighborGraph, labels: Labels, blended: Blend, n_out: int) -> str:
+    neighbors, share = counted(graph.n_neighbors, "neighbor"), blended.graph_share
+    unreached = int(np.sum(~np.isin(graph.components, graph.components[labels.rows])))
     note = (
-        f"spread {counted(n_labeled, 'label')} to {counted(graph.n_rows - n_labeled, 'row')} over "
-        f"{counted(graph.n_neighbors, 'neighbor')} each; "
-        f"{because}, so {describe_trust(ridge)} (ridge {ridge:g}, labeled rows 0.1)"
+        f"spread {counted(len(labels.rows), 'label')} to {counted(graph.n_rows - len(labels.rows), 'row')}: "
+        f"{share:.0%} by the graph of {neighbors} each and {1 - share:.0%} by functions of labeled rows alone, "
+        f"weighed by {counted(n_out, 'label')}, each left out in turn"
     )
-    if n_unreached:
-        note += f"; {n_unreached:,} rows are not connected to a label and follow the plain kernel"
-    return note + what_judges(graph.n_rows, ridge)
+    return f"{note}; {counted(unreached, 'row')} not connected to a label" if unreached else note
 
 
 def check_class_shares(class_shares: Mapping[Any, float] | ArrayLike, classes: np.ndarray) -> np.ndarray:

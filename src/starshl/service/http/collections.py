@@ -67,29 +67,29 @@ async def list_classes(searcher: SearcherDep) -> Classes:
 
 
 @routes.post("/{name}/classes/rename")
-async def rename_class(body: RenameRequest, searcher: SearcherDep) -> ClassChange:
+async def rename_class(body: RenameRequest, searcher: SearcherDep, key: WriteKeyDep) -> ClassChange:
     """Give a class another name; no code changes."""
-    change = searcher.writer.change_classes(lambda collection: collection.rename_class(body.label, body.name))
+    change = searcher.writer.change_classes(lambda collection: collection.rename_class(body.label, body.name), key)
     return await result_of(change)
 
 
 @routes.post("/{name}/classes/merge")
-async def merge_classes(body: MergeRequest, searcher: SearcherDep) -> ClassChange:
+async def merge_classes(body: MergeRequest, searcher: SearcherDep, key: WriteKeyDep) -> ClassChange:
     """Let a class count as another one; no code changes."""
-    change = searcher.writer.change_classes(lambda collection: collection.merge_classes(body.label, body.into))
+    change = searcher.writer.change_classes(lambda collection: collection.merge_classes(body.label, body.into), key)
     return await result_of(change)
 
 
 @routes.post("/{name}/classes/remove")
-async def remove_class(body: RemoveClassRequest, searcher: SearcherDep) -> ClassChange:
+async def remove_class(body: RemoveClassRequest, searcher: SearcherDep, key: WriteKeyDep) -> ClassChange:
     """Hide a class: its items have no label until this is undone."""
-    return await result_of(searcher.writer.change_classes(lambda collection: collection.remove_class(body.label)))
+    return await result_of(searcher.writer.change_classes(lambda collection: collection.remove_class(body.label), key))
 
 
 @routes.post("/{name}/classes/undo")
-async def undo_class_change(body: UndoRequest, searcher: SearcherDep) -> ClassChange:
+async def undo_class_change(body: UndoRequest, searcher: SearcherDep, key: WriteKeyDep) -> ClassChange:
     """Undo a rename, merger or removal of a class."""
-    return await result_of(searcher.writer.change_classes(lambda collection: collection.undo_class_change(body.number)))
+    return await result_of(searcher.writer.undo_class_change(body.number, key))
 
 
 @items_routes.post("/items", status_code=201)

@@ -11,7 +11,7 @@ import threading
 import time
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import h11
 import uvicorn
@@ -104,6 +104,7 @@ def _server(app: ASGIApp, settings: Settings) -> uvicorn.Server:
         head_seconds = limits.head_seconds
         write_seconds = limits.request_seconds
         most_connections = _CONNECTIONS_PER_REQUEST * limits.requests_at_once
+        waiting: ClassVar[dict[_TimeoutProtocol, None]] = {}
 
     config = uvicorn.Config(
         app,
@@ -127,6 +128,7 @@ class _TimeoutProtocol(H11Protocol):
     head_seconds: float
     write_seconds: float
     most_connections: int
+    waiting: ClassVar[dict[_TimeoutProtocol, None]]  # for the head of a request, the longest first
     conn: _CheckedConnection
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
@@ -138,8 +140,11 @@ class _TimeoutProtocol(H11Protocol):
         self._head_timeout: asyncio.TimerHandle | None = None
         self._write_timeout: asyncio.TimerHandle | None = None
         if len(self.connections) > self.most_connections:
-            transport.close()
-            return
+            # The one that has said nothing for longest goes: who asks at once is answered, however many are silent.
+            silent = next(iter(self.waiting), self)
+            silent.transport.abort()
+            if silent is self:
+                return
         self._update_head_timeout()
 
     def data_received(self, data: bytes) -> None:
@@ -188,9 +193,11 @@ class _TimeoutProtocol(H11Protocol):
             self._cancel_head_timeout()
         elif self._head_timeout is None:
             self._head_timeout = self.loop.call_later(self.head_seconds, self._on_head_timeout)
+            self.waiting[self] = None
 
     def _on_head_timeout(self) -> None:
         self._head_timeout = None
+        self.waiting.pop(self, None)
         if not self._is_answering():
             self.transport.close()
 
@@ -201,6 +208,7 @@ class _TimeoutProtocol(H11Protocol):
         if self._head_timeout is not None:
             self._head_timeout.cancel()
             self._head_timeout = None
+            self.waiting.pop(self, None)
 
     def _cancel_write_timeout(self) -> None:
         if self._write_timeout is not None:
