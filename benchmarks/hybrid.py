@@ -1,11 +1,13 @@
-"""Precision and recall of hybrid codes beside supervised codes, ITQ and float search.
+"""Whole lists of hybrid codes beside supervised codes, ITQ and the plain form of hybrid codes for other systems.
 
     python benchmarks/hybrid.py labels /data/agnews_use512.npz /data/mnist.npz
     python benchmarks/hybrid.py clusters digits /data/usps.npz /data/mnist.npz /data/agnews_use512.npz
     python benchmarks/hybrid.py speed
 
-A file holds X and y. Each split draws 3,000 items and 1,000 queries. Precision is the share of the first ten items with
-the label of the query, recall that of the ten nearest vectors among the first hundred items.
+A file holds X and y. Each split draws 3,000 rows to learn from, 1,000 queries and up to 5,000 further rows: items are
+the first ones with their labels, and the last ones without. Figures are the share of items with the label of the query
+at ranks 1-10 and 11-100, the mean average precision, and which of the ten nearest vectors with that label, and of any,
+are among the first hundred items. ``benchmarks/ranking.py`` compares two versions of a method.
 """
 
 from __future__ import annotations
@@ -18,10 +20,9 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from starshl import BinaryCodes, HybridHasher, make_index
-from starshl.codes import EncodedQueries, HammingWords, WordDictionary
-from starshl.codes.codewords import binary_words
+from starshl.codes import EncodedQueries, WordDictionary
 from starshl.hashers.baselines import ITQ, AnchorGraphHash
-from starshl.index import FlatIndex, HybridIndex, PosteriorIndex, Reconstruction, ResidualIndex
+from starshl.index import FlatIndex, HybridIndex, Reconstruction, ResidualIndex
 from starshl.learning.linalg import nearest_rows, squared_distances
 
 
@@ -42,20 +43,21 @@ def main() -> None:
         for n_bits in map(int, bits.split(",")):
             figures = [measure(Split.of(name, seed), n_bits) for seed in range(200, 200 + options.splits)]
             for method in figures[0]:
-                precision, recall = np.mean([each[method][:2] for each in figures], axis=0)
-                notes = ", ".join(f"{each[method][2]}" for each in figures if len(each[method]) > 2)
-                print(f"{Path(name).stem:14s} {n_bits:3d} bits  {method:22s} {precision:.3f} / {recall:.3f}  {notes}")
+                values = " ".join(f"{value:.3f}" for value in np.mean([each[method] for each in figures], axis=0))
+                print(f"{Path(name).stem:14s} {n_bits:3d} bits  {method:36s} {values}", flush=True)
 
 
 class Split:
-    """Items and queries, and the ten items whose vectors are nearest to each query."""
+    """Rows to learn from, queries, and further items."""
 
     def __init__(self, X: np.ndarray, y: np.ndarray, seed: int) -> None:
         order = np.random.default_rng(seed).permutation(len(X))
-        n_items = min(3000, int(0.72 * len(X)))
-        items, queries = order[:n_items], order[n_items : n_items + 1000]
+        n_items = min(3000, int(0.6 * len(X)))
+        n_queries = min(1000, (len(X) - n_items) // 2)
+        items, queries = order[:n_items], order[n_items : n_items + n_queries]
+        further = order[n_items + n_queries :][:5000]
         self.X, self.y, self.queries, self.asked, self.seed = X[items], y[items], X[queries], y[queries], seed
-        self.nearest = nearest_rows(self.queries, self.X, 10)
+        self.further, self.further_y = X[further], y[further]
 
     @classmethod
     def of(cls, name: str, seed: int) -> Split:
@@ -67,95 +69,85 @@ class Split:
         X = X.astype(np.float64)
         return cls(X / np.abs(X).max(), y, seed)
 
-    def figures(self, ids: np.ndarray) -> tuple[float, float]:
-        """Return precision and recall of the first hundred items of each query."""
-        recall = np.mean([np.isin(near, found).mean() for near, found in zip(self.nearest, ids, strict=True)])
-        return float(np.mean(self.y[ids[:, :10]] == self.asked[:, None])), float(recall)
+    def figures(self, ids: np.ndarray, X: np.ndarray, y: np.ndarray) -> list[float]:
+        """Return the figures of complete lists of these items."""
+        same = y[ids] == self.asked[:, None]
+        precisions = np.cumsum(same, axis=1) / np.arange(1, same.shape[1] + 1)
+        average = np.mean((precisions * same).sum(axis=1) / np.maximum(same.sum(axis=1), 1))
+        distances = squared_distances(self.queries, X)
+        recalls = []
+        for each in (np.where(y == self.asked[:, None], distances, np.inf), distances):
+            nearest = np.argsort(each, axis=1, kind="stable")[:, :10]
+            found = [np.isin(near, listed).mean() for near, listed in zip(nearest, ids[:, :100], strict=True)]
+            recalls.append(float(np.mean(found)))
+        return [float(same[:, :10].mean()), float(same[:, 10:100].mean()), float(average), *recalls]
 
-    def search(self, hasher, y=None) -> tuple[float, float]:
-        index = make_index(hasher.encode_database(self.X, y), hasher=hasher)
-        queries = hasher.encode_queries(self.queries)
-        return self.figures(index.search(queries, 100).ids)
+    def search(self, hasher, *, labeled: bool, plain: bool = False) -> list[float]:
+        X, y = (self.X, self.y) if labeled else (self.further, self.further_y)
+        codes, queries = hasher.encode_database(X, y if labeled else None), hasher.encode_queries(self.queries)
+        index = make_index(codes, hasher=hasher)
+        if plain:
+            index, queries = make_index(hasher.hamming_codes(codes)), hasher.hamming_codes(queries)
+        return self.figures(index.search(queries, len(codes)).ids, X, y)
 
 
-def with_labels(split: Split, n_bits: int) -> dict[str, tuple]:
+def with_labels(split: Split, n_bits: int) -> dict[str, list[float]]:
     """Figures of supervised codes, ITQ and hybrid codes."""
     hybrid = HybridHasher(n_bits, random_state=split.seed).fit(split.X, split.y)
     residual = HybridHasher(n_bits, form="residual", random_state=split.seed).fit(split.X, split.y)
-    itq = ITQ(n_bits, random_state=split.seed).fit(split.X)
-    return {
-        "StarRidge": split.search(hybrid.class_hasher_, split.y),
-        "ITQ": split.search(itq),
-        "ITQ, float queries": split.figures(by_vectors(itq, split)),
-        "hybrid": (*split.search(hybrid, split.y), hybrid.class_weight_),
-        "hybrid, float queries": (*split.search(residual, split.y), residual.class_weight_),
-    }
+    itq, figures = ITQ(n_bits, random_state=split.seed).fit(split.X), {}
+    for name, labeled in (("labeled", True), ("unlabeled", False)):
+        plain = hybrid.hamming_codes(hybrid.training_codes_).n_bits
+        figures |= {
+            f"{name}, StarRidge": split.search(hybrid.class_hasher_, labeled=labeled),
+            f"{name}, ITQ": split.search(itq, labeled=labeled),
+            f"{name}, hybrid": split.search(hybrid, labeled=labeled),
+            f"{name}, hybrid, float queries": split.search(residual, labeled=labeled),
+            f"{name}, hybrid, {plain} plain bits": split.search(hybrid, labeled=labeled, plain=True),
+        }
+    return figures
 
 
-def without_labels(split: Split, n_bits: int) -> dict[str, tuple]:
+def without_labels(split: Split, n_bits: int) -> dict[str, list[float]]:
     """Figures of codes that have seen no label."""
-    hybrid = HybridHasher(n_bits, random_state=split.seed).fit(split.X)
-    agh = AnchorGraphHash(n_bits, variant="two_layers", random_state=split.seed).fit(split.X)
-    return {
-        "float search": split.figures(nearest_rows(split.queries, split.X, 100)),
-        "2-AGH": split.search(agh),
-        "ITQ": split.search(ITQ(n_bits, random_state=split.seed).fit(split.X)),
-        "hybrid": (*split.search(hybrid), f"{len(hybrid.classes_)} clusters, weight {hybrid.class_weight_}"),
+    hashers = {
+        "2-AGH": AnchorGraphHash(n_bits, variant="two_layers", random_state=split.seed),
+        "ITQ": ITQ(n_bits, random_state=split.seed),
+        "hybrid": HybridHasher(n_bits, random_state=split.seed),
+        "hybrid, float queries": HybridHasher(n_bits, form="residual", random_state=split.seed),
     }
-
-
-def by_vectors(itq: ITQ, split: Split) -> np.ndarray:
-    """Return the first hundred items by the distance of queries from the vectors that ITQ codes stand for."""
-    scores = itq.decision_function(split.X)
-    steps = np.where(scores >= 0, 1, -1) * np.abs(scores).mean(axis=0)
-    reconstructed = split.X.mean(axis=0) + steps @ itq.components_
-    return np.argsort(squared_distances(split.queries, reconstructed), axis=1, kind="stable")[:, :100]
+    found = {name: split.search(each.fit(split.X), labeled=False) for name, each in hashers.items()}
+    nearest = nearest_rows(split.queries, split.further, len(split.further))
+    return {"float search": split.figures(nearest, split.further, split.further_y), **found}
 
 
 def speed(n_items: int) -> None:
-    """Milliseconds per query of one thread: a plain scan, and indexes that know the posterior of the query."""
+    """Items per second of one thread: a plain scan of codes, one with classes, and one of reconstructed vectors."""
     rng = np.random.default_rng(0)
-    n_bits, n_word_bits, n_classes = 64, 6, 10
-    of_rows = rng.dirichlet(np.full(n_classes, 0.05), size=20_000).astype(np.float32)
-    words = WordDictionary.fitted(of_rows[:3000], n_word_bits)
-    numbers = words.numbers_of(of_rows)[rng.integers(len(of_rows), size=n_items)]
-    codes = codes_of(binary_words(numbers, n_word_bits), n_bits, rng)
-    asked = codes_of(binary_words(words.numbers_of(of_rows[:64]), n_word_bits), n_bits, rng)
-    posteriors = {"sure": of_rows[:64], "flat": np.full((64, n_classes), 1 / n_classes, np.float32)}
-    directions = np.linalg.qr(rng.standard_normal((128, 128)))[0][: n_bits - n_word_bits]
-    vectors = rng.standard_normal((64, 128))
-    cube = Reconstruction(rng.standard_normal((n_classes, 128)), directions, np.ones(len(directions)))
-    rule = {"class_weight": 1.0, "unit": 3.0, "saturation": 16.0}
-    signs = HammingWords(rng.choice([-1, 1], size=(n_classes, 32)), 0.6)
-    different = random_codes(n_items, 32, rng)
-    indexes = {
-        "flat, 64 bits": FlatIndex.from_codes(codes),
-        "hybrid, 64 bits": HybridIndex.from_codes(codes, words=words, **rule),
-        "residual, 64 bits": ResidualIndex.from_codes(codes, words=words, reconstruction=cube, **(rule | {"unit": 30})),
-        "posterior, 32 bits": PosteriorIndex.from_codes(different, words=signs),
-    }
-    for name, index in indexes.items():
-        own = asked if index.n_bits == n_bits else different[:64]
-        print(f"{name}: {index.nbytes / n_items:.1f} bytes per item")
-        for kind, given in posteriors.items():
-            queries = EncodedQueries(own, given, vectors)
-            for n_queries in (64, 1):
-                some = queries[slice(0, n_queries)]
-                index.search(some, 10)
-                best = min(processor_time(index.search, some, 10) for _ in range(5))
-                print(f"    {kind}, {n_queries:2d} queries: {1e3 * best / n_queries:7.2f} ms per query")
-
-
-def processor_time(function, *arguments) -> float:
-    started = time.process_time()
-    function(*arguments)
-    return time.process_time() - started
-
-
-def codes_of(words: np.ndarray, n_bits: int, rng: np.random.Generator) -> BinaryCodes:
-    """Return codes that begin with these words, and go on at random."""
-    rest = rng.choice(np.array([-1, 1], np.int8), size=(len(words), n_bits - words.shape[1]))
-    return BinaryCodes.from_signs(np.hstack([words, rest]))
+    for n_bits, class_bits in ((32, 4), (64, 6)):
+        codes, queries = random_codes(n_items, n_bits, rng), random_codes(64, n_bits, rng)
+        directions = np.linalg.qr(rng.standard_normal((128, 128)))[0][: n_bits - class_bits]
+        n_classes = 1 << class_bits - 2
+        words = WordDictionary(rng.dirichlet(np.full(n_classes, 0.1), 1 << class_bits).astype(np.float32), class_bits)
+        posteriors = rng.dirichlet(np.full(n_classes, 0.1), 64).astype(np.float32)
+        reconstruction = Reconstruction(rng.standard_normal((n_classes, 128)), directions, np.ones(len(directions)))
+        vectors = EncodedQueries(queries, posteriors, rng.standard_normal((64, 128)))
+        rule = {"class_weight": 1, "unit": 4, "saturation": 8}
+        scale = {"class_weight": 1, "unit": 20, "saturation": 200}
+        residual = ResidualIndex.from_codes(codes, words=words, reconstruction=reconstruction, **scale)
+        hybrid = HybridIndex.from_codes(codes, words=words, **rule)
+        flat = FlatIndex.from_codes(codes)
+        for n_queries in (64, 1):
+            some, rows = queries[:n_queries], vectors[slice(0, n_queries)]
+            searches = {"flat": (flat, some), "hybrid": (hybrid, rows), "residual": (residual, rows)}
+            best = dict.fromkeys(searches, np.inf)
+            for _ in range(5):
+                for name, (index, asked) in searches.items():
+                    started = time.process_time()
+                    index.search(asked, 10)
+                    best[name] = min(best[name], time.process_time() - started)
+            rates = ", ".join(f"{name} {1e-6 * n_items * n_queries / took:,.0f}" for name, took in best.items())
+            print(f"{n_bits} bits, {n_queries:2d} queries, million items per second: {rates}")
 
 
 def random_codes(n_codes: int, n_bits: int, rng: np.random.Generator) -> BinaryCodes:
