@@ -20,9 +20,10 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from starshl import BinaryCodes, HybridHasher, make_index
-from starshl.codes import EncodedQueries, WordDictionary
+from starshl.codes import EncodedQueries, HammingWords, WordDictionary
+from starshl.codes.codewords import binary_words
 from starshl.hashers.baselines import ITQ, AnchorGraphHash
-from starshl.index import FlatIndex, HybridIndex, Reconstruction, ResidualIndex
+from starshl.index import FlatIndex, HybridIndex, PosteriorIndex, Reconstruction, ResidualIndex
 from starshl.learning.linalg import nearest_rows, squared_distances
 
 
@@ -122,32 +123,49 @@ def without_labels(split: Split, n_bits: int) -> dict[str, list[float]]:
 
 
 def speed(n_items: int) -> None:
-    """Items per second of one thread: a plain scan of codes, one with classes, and one of reconstructed vectors."""
+    """Milliseconds per query of one thread: a plain scan, and indexes that know the posterior of the query."""
     rng = np.random.default_rng(0)
-    for n_bits, class_bits in ((32, 4), (64, 6)):
-        codes, queries = random_codes(n_items, n_bits, rng), random_codes(64, n_bits, rng)
-        directions = np.linalg.qr(rng.standard_normal((128, 128)))[0][: n_bits - class_bits]
-        n_classes = 1 << class_bits - 2
-        words = WordDictionary(rng.dirichlet(np.full(n_classes, 0.1), 1 << class_bits).astype(np.float32), class_bits)
-        posteriors = rng.dirichlet(np.full(n_classes, 0.1), 64).astype(np.float32)
-        reconstruction = Reconstruction(rng.standard_normal((n_classes, 128)), directions, np.ones(len(directions)))
-        vectors = EncodedQueries(queries, posteriors, rng.standard_normal((64, 128)))
-        rule = {"class_weight": 1, "unit": 4, "saturation": 8}
-        scale = {"class_weight": 1, "unit": 20, "saturation": 200}
-        residual = ResidualIndex.from_codes(codes, words=words, reconstruction=reconstruction, **scale)
-        hybrid = HybridIndex.from_codes(codes, words=words, **rule)
-        flat = FlatIndex.from_codes(codes)
-        for n_queries in (64, 1):
-            some, rows = queries[:n_queries], vectors[slice(0, n_queries)]
-            searches = {"flat": (flat, some), "hybrid": (hybrid, rows), "residual": (residual, rows)}
-            best = dict.fromkeys(searches, np.inf)
-            for _ in range(5):
-                for name, (index, asked) in searches.items():
-                    started = time.process_time()
-                    index.search(asked, 10)
-                    best[name] = min(best[name], time.process_time() - started)
-            rates = ", ".join(f"{name} {1e-6 * n_items * n_queries / took:,.0f}" for name, took in best.items())
-            print(f"{n_bits} bits, {n_queries:2d} queries, million items per second: {rates}")
+    n_bits, n_word_bits, n_classes = 64, 6, 10
+    of_rows = rng.dirichlet(np.full(n_classes, 0.05), size=20_000).astype(np.float32)
+    words = WordDictionary.fitted(of_rows[:3000], n_word_bits)
+    numbers = words.numbers_of(of_rows)[rng.integers(len(of_rows), size=n_items)]
+    codes = codes_of(binary_words(numbers, n_word_bits), n_bits, rng)
+    asked = codes_of(binary_words(words.numbers_of(of_rows[:64]), n_word_bits), n_bits, rng)
+    posteriors = {"sure": of_rows[:64], "flat": np.full((64, n_classes), 1 / n_classes, np.float32)}
+    directions = np.linalg.qr(rng.standard_normal((128, 128)))[0][: n_bits - n_word_bits]
+    vectors = rng.standard_normal((64, 128))
+    cube = Reconstruction(rng.standard_normal((n_classes, 128)), directions, np.ones(len(directions)))
+    rule = {"class_weight": 1.0, "unit": 3.0, "saturation": 16.0}
+    signs = HammingWords(rng.choice([-1, 1], size=(n_classes, 32)), 0.6)
+    different = random_codes(n_items, 32, rng)
+    indexes = {
+        "flat, 64 bits": FlatIndex.from_codes(codes),
+        "hybrid, 64 bits": HybridIndex.from_codes(codes, words=words, **rule),
+        "residual, 64 bits": ResidualIndex.from_codes(codes, words=words, reconstruction=cube, **(rule | {"unit": 30})),
+        "posterior, 32 bits": PosteriorIndex.from_codes(different, words=signs),
+    }
+    for name, index in indexes.items():
+        own = asked if index.n_bits == n_bits else different[:64]
+        print(f"{name}: {index.nbytes / n_items:.1f} bytes per item")
+        for kind, given in posteriors.items():
+            queries = EncodedQueries(own, given, vectors)
+            for n_queries in (64, 1):
+                some = queries[slice(0, n_queries)]
+                index.search(some, 10)
+                best = min(processor_time(index.search, some, 10) for _ in range(5))
+                print(f"    {kind}, {n_queries:2d} queries: {1e3 * best / n_queries:7.2f} ms per query")
+
+
+def processor_time(function, *arguments) -> float:
+    started = time.process_time()
+    function(*arguments)
+    return time.process_time() - started
+
+
+def codes_of(words: np.ndarray, n_bits: int, rng: np.random.Generator) -> BinaryCodes:
+    """Return codes that begin with these words, and go on at random."""
+    rest = rng.choice(np.array([-1, 1], np.int8), size=(len(words), n_bits - words.shape[1]))
+    return BinaryCodes.from_signs(np.hstack([words, rest]))
 
 
 def random_codes(n_codes: int, n_bits: int, rng: np.random.Generator) -> BinaryCodes:
