@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from starshl import Codebook, Collection, StarRidge
+from starshl import Codebook, Collection, StarRidge, make_index
 from starshl.service.explorer.map import codeword_points
 
 from .asking import change, current_codes, lesson, page, waited
@@ -51,10 +51,11 @@ def test_codes_that_follow_from_labels_are_measured_without_that_too(running, tm
     with Collection.create(tmp_path / "things", hasher, vectors="float16") as collection:
         collection.add(X[:80], labels=y[:80])
         collection.add(X[80:])
-        codes, index = hasher.encode(collection.vectors(range(80))), {}
+        rows, index = collection.vectors(range(80)), {}
+        items = make_index(hasher.encode_database(rows), hasher=hasher)
+        found = items.search(hasher.encode_queries(rows), 11).ids
         for query in range(80):
-            distances = (codes.to_signs()[:80] != codes.to_signs()[query]).sum(axis=1)
-            order = [item for item in np.argsort(distances, kind="stable").tolist() if item != query][:10]
+            order = [item for item in found[query].tolist() if item != query][:10]
             index[query] = np.mean(y[order] == y[query])
     text, figures = measured(running(tmp_path / "things"))
     assert figures["Codes of vectors alone"] == pytest.approx(np.mean(list(index.values())), abs=1e-3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...evaluation.whole_lists import Reliability
 from ...labeling.events import CurvePoint
 
 WIDTH, HEIGHT = 320, 120
@@ -75,6 +76,17 @@ def objective_chart(values: Sequence[float]) -> Chart | None:
     points = [(position * step, _y((value - low) / (high - low))) for position, value in enumerate(values)]
     caption = f"The objective fell from {values[0]:.4g} to {values[-1]:.4g} in {len(values) - 1} steps."
     return Chart(caption, line=_path(points), last=points[-1])
+
+
+def reliability_chart(found: Reliability) -> Chart:
+    """Draw how often what was said of pairs came true; right probabilities lie on the line from corner to corner."""
+    points = [(WIDTH * said, _y(so)) for said, so in zip(found.said, found.so, strict=True)]
+    caption = (
+        f"For {sum(found.n_pairs):,} pairs of training rows, each coded without itself, the probability of the same "
+        f"class (from left to right) differs from the share that are (from below) by {found.calibration_error:.4f} on "
+        f"average. The log loss is {found.log_loss:.4f}."
+    )
+    return Chart(caption, line=_path(points), band=_path([(0.0, _y(0.0)), (WIDTH, _y(1.0))]))
 
 
 def _y(share: float) -> float:

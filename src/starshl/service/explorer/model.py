@@ -6,19 +6,23 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from ..._common.labels import Label
+from ...codes.binary import BinaryCodes
+from ...evaluation.whole_lists import Reliability, reliability
 from ...hashers.base import BaseHasher
 from ..http.dependencies import SearcherDep, ServiceDep, in_thread
 from ..searcher import Searcher
-from .charts import objective_chart
+from .charts import objective_chart, reliability_chart
 from .rendering import class_names, may_write, render
 
 routes = APIRouter(include_in_schema=False)
 _MOST_CODEWORDS = 40  # shown on the page
 _MOST_WEIGHTS = 14  # shown on the page
+_MOST_ROWS = 1000  # half a million pairs tell how right probabilities are
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,7 @@ class TrainingRun:
     views: list[tuple[str, float]] = field(default_factory=list)
     codewords: list[tuple[Label, list[bool]]] = field(default_factory=list)
     history: list[float] = field(default_factory=list)
+    reliability: Reliability | None = None
     are_clusters: bool = False
 
 
@@ -46,6 +51,7 @@ async def model(request: Request, searcher: SearcherDep, service: ServiceDep, pa
         "active": "model",
         "run": run,
         "history": objective_chart(run.history),
+        "reliability": None if run.reliability is None else reliability_chart(run.reliability),
         "quality": workspace.quality,
         "job": workspace.job("measure quality"),
         "may_write": may_write(request),
@@ -75,8 +81,24 @@ def _training_run(searcher: Searcher) -> TrainingRun:
         views=list(of_classes.views.items()),
         codewords=_codewords(hasher),
         history=[] if of_classes.objective is None else of_classes.objective.tolist(),
+        reliability=_reliability(hasher),
         are_clusters=hasher.holds_clusters,
     )
+
+
+def _reliability(hasher: BaseHasher) -> Reliability | None:
+    """Return how right probabilities are for pairs of training rows that took no part in their own posteriors."""
+    words = hasher.words
+    if words is None or "probability" not in hasher.supports or "training_rows" not in hasher.class_part.supports:
+        return None
+    training = hasher.class_part.training_rows()
+    known = np.flatnonzero(training.label >= 0)[:_MOST_ROWS]
+    if len(known) < 2:
+        return None
+    posteriors, classes = training.posteriors[known], training.label[known]
+    items = words.posteriors_of(BinaryCodes.from_signs(words.encode(posteriors)))
+    pairs = ~np.eye(len(known), dtype=np.bool_)
+    return reliability(np.clip(posteriors @ items.T, 0.0, 1.0)[pairs], (classes[:, None] == classes)[pairs])
 
 
 def _choice(hasher: BaseHasher, told: str) -> str:
