@@ -1,6 +1,7 @@
 """Labels and kept vectors on the command line."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -280,3 +281,13 @@ def test_classes_are_renamed_merged_removed_and_undone_in_the_shell_and_predict_
     assert run(tmp_path, "undo", "items", "--change", "99").exit_code != 0
     run(tmp_path, "undo", "items")
     assert predicted() == {"zero", "two"}
+
+
+def test_hits_say_how_likely_they_are_and_unlikely_ones_can_be_left_out(built):
+    text = run(built, "search", "items", "queries.npy", "-k", "3", "--no-rescore").stdout
+    assert text.splitlines()[0].split() == ["query", "distance", "likely", "id"]
+    assert re.search(r" [0-9]+\.[0-9]% ", text.splitlines()[1])
+    everything = answer_of(built, "search", "items", "queries.npy", "-k", "60", "--no-rescore")[0]
+    likely = answer_of(built, "search", "items", "queries.npy", "-k", "60", "--no-rescore", "--min-probability", "0.5")
+    assert likely[0] == [hit for hit in everything if hit["probability"] >= 0.5]
+    assert len(likely[0]) < len(everything)
