@@ -110,7 +110,7 @@ class _Likeness(NamedTuple):
 def _likeness(state: State, words: HammingWords | WordDictionary, X: SamplesLike, ids: list[int]) -> list[_Likeness]:
     hasher, index, classes = state.hasher, state.index, state.shown_classes
     assert isinstance(index, WordIndex), "Words are searched by their index."
-    query = hasher.for_rows(X).encode_queries(X)
+    query = state.encoded(X)
     pooled, items = state.pooled(query), np.array(ids, np.int64)
     probabilities = index.probabilities(pooled, items[None])[0]
     neighbors: list[float | None] = [None] * len(ids)

@@ -62,10 +62,9 @@ class Queries:
         if items is not None:
             return cls(state.pooled(state.index.queries_of(items)))
         rows = cast(SamplesLike, X)
-        hasher = state.hasher.for_rows(rows)
         if not with_scores:
-            return cls(state.pooled(hasher.encode_queries(rows)))
-        scores = hasher.decision_function(rows)
+            return cls(state.pooled(state.encoded(rows)))
+        scores = state.hasher.for_rows(rows).decision_function(rows)
         return cls(EncodedQueries(state.hasher.codes_of_scores(scores)), scores)
 
     @classmethod

@@ -9,6 +9,7 @@ from typing import Self
 
 import numpy as np
 
+from .._common.validation import SamplesLike
 from ..codes.binary import BinaryCodes, n_bytes
 from ..codes.queries import EncodedQueries
 from ..exceptions import CollectionFormatError
@@ -94,6 +95,12 @@ class State:
     def shown_classes(self) -> ShownClasses:
         """The classes of the hasher as users see them now."""
         return self.classes.shown(self.vocabulary)
+
+    def encoded(self, X: SamplesLike) -> EncodedQueries:
+        """Return rows, or kept vectors, as queries."""
+        queries = self.hasher.for_rows(X).encode_queries(X)
+        # A hasher of kept vectors makes the same codes, though it lacks the steps that the identity of a space covers.
+        return replace(queries, codes=replace(queries.codes, space_id=self.hasher.space_id_))
 
     def pooled(self, queries: EncodedQueries) -> EncodedQueries:
         """Return queries to which classes that were merged are one class, and those that were removed none."""
