@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array
 
+from .._common.threads import single_threaded_blas
 from .binary import BinaryCodes
 from .codewords import binary_words
 
@@ -14,7 +16,8 @@ _ROUNDS = 4  # of assigning rows and averaging them, before words are added; mor
 _SMOOTHING = 0.02  # rows of its old posterior that a word keeps
 _FEWEST_ROWS, _LEAST_LOSS = 4, 1e-6  # of a word that is split
 _SURE = 0.9  # the share of a class that no row is likeliest to be of
-_ROWS_AT_ONCE = 4096
+_FEW_CLASSES = 64  # up to which a row compares all entries while they are learned
+_PRODUCTS_AT_ONCE = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,31 +110,45 @@ def numbers_in(codes: BinaryCodes, n_bits: int) -> np.ndarray:
 
 
 def _learned_entries(posteriors: np.ndarray, n_words: int) -> np.ndarray:
-    """Return at most ``n_words`` posteriors that stand for all rows: means, split where they lose most."""
-    entries = _means_by_class(posteriors)
+    """Return at most ``n_words`` posteriors that stand for all rows: means, split where they lose most.
+
+    With many classes, a row only compares entries that were split from the mean of its likeliest class.
+    """
+    top = posteriors.argmax(axis=1)
+    entries = _means_by_class(posteriors, top)
+    origins = np.arange(len(entries))
     if len(entries) > n_words:
-        sizes = np.bincount(posteriors.argmax(axis=1), minlength=len(entries))
-        entries = entries[np.sort(np.argsort(-sizes, kind="stable")[:n_words])]
+        origins = np.sort(np.argsort(-np.bincount(top, minlength=len(entries)), kind="stable")[:n_words])
+        entries = entries[origins]
+    by_class = None
+    if len(entries) > _FEW_CLASSES and len(origins) == posteriors.shape[1]:
+        by_class = np.split(np.argsort(top, kind="stable"), np.cumsum(np.bincount(top, minlength=len(entries)))[:-1])
+
+    def nearest() -> np.ndarray:
+        logs = _logs(entries)
+        return (
+            _nearest(posteriors, logs) if by_class is None else _nearest_of_class(posteriors, logs, by_class, origins)
+        )
+
     entropy = np.sum(posteriors * np.log(np.maximum(posteriors, _FLOOR)), axis=1)
     while True:
         for _ in range(_ROUNDS):
-            nearest = _nearest(posteriors, _logs(entries))
-            entries = _averaged(posteriors, nearest, entries)
-        logs = _logs(entries)
-        nearest = _nearest(posteriors, logs)
+            entries = _averaged(posteriors, nearest(), entries)
+        chosen = nearest()
         if len(entries) >= n_words:
             return entries
-        losses = entropy - np.einsum("ng,ng->n", posteriors, logs[nearest])
-        added = _split(posteriors, nearest, losses, entries, min(n_words - len(entries), max(1, len(entries) // 2)))
+        losses = entropy - np.einsum("ng,ng->n", posteriors, _logs(entries)[chosen])
+        split, added = _split(
+            posteriors, chosen, losses, entries, min(n_words - len(entries), max(1, len(entries) // 2))
+        )
         if not len(added):
             return entries
-        entries = np.vstack([entries, added])
+        entries, origins = np.vstack([entries, added]), np.concatenate([origins, origins[split]])
 
 
-def _means_by_class(posteriors: np.ndarray) -> np.ndarray:
+def _means_by_class(posteriors: np.ndarray, top: np.ndarray) -> np.ndarray:
     n_classes = posteriors.shape[1]
     unseen = (1 - _SURE) / n_classes + _SURE * np.eye(n_classes)
-    top = posteriors.argmax(axis=1)
     sums = _sums(posteriors, top, n_classes)
     sizes = np.bincount(top, minlength=n_classes)
     return np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], unseen)
@@ -144,8 +161,8 @@ def _averaged(posteriors: np.ndarray, nearest: np.ndarray, entries: np.ndarray) 
 
 def _split(
     posteriors: np.ndarray, nearest: np.ndarray, losses: np.ndarray, entries: np.ndarray, n_most: int
-) -> np.ndarray:
-    """Return a second entry for those of the largest summed loss, halfway to their worst row."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return entries of the largest summed loss, and a second one for each, halfway to its worst row."""
     totals = np.bincount(nearest, losses, minlength=len(entries))
     sizes = np.bincount(nearest, minlength=len(entries))
     order = np.argsort(-totals, kind="stable")
@@ -153,13 +170,13 @@ def _split(
     worst_last = np.lexsort((losses, nearest))
     ends = np.cumsum(sizes)
     worst = worst_last[ends[order] - 1]
-    return 0.5 * (entries[order] + posteriors[worst])
+    return order, 0.5 * (entries[order] + posteriors[worst])
 
 
 def _sums(posteriors: np.ndarray, groups: np.ndarray, n_groups: int) -> np.ndarray:
-    sums = np.zeros((n_groups, posteriors.shape[1]))
-    np.add.at(sums, groups, posteriors)
-    return sums
+    rows = np.arange(len(groups))
+    members = csr_array((np.ones(len(groups)), (groups, rows)), shape=(n_groups, len(groups)))
+    return np.asarray(members @ posteriors)
 
 
 def _logs(entries: np.ndarray) -> np.ndarray:
@@ -169,7 +186,22 @@ def _logs(entries: np.ndarray) -> np.ndarray:
 def _nearest(posteriors: np.ndarray, logs: np.ndarray) -> np.ndarray:
     """Return the entry of least cross-entropy for each row."""
     nearest = np.empty(len(posteriors), np.int64)
-    for start in range(0, len(posteriors), _ROWS_AT_ONCE):
-        rows = slice(start, start + _ROWS_AT_ONCE)
-        nearest[rows] = np.argmax(posteriors[rows] @ logs.T, axis=1)
+    n_at_once = max(1, _PRODUCTS_AT_ONCE // len(logs))
+    with single_threaded_blas():
+        for start in range(0, len(posteriors), n_at_once):
+            rows = slice(start, start + n_at_once)
+            nearest[rows] = np.argmax(posteriors[rows] @ logs.T, axis=1)
+    return nearest
+
+
+def _nearest_of_class(
+    posteriors: np.ndarray, logs: np.ndarray, by_class: list[np.ndarray], origins: np.ndarray
+) -> np.ndarray:
+    """Return the entry of least cross-entropy for each row, among those that began with its likeliest class."""
+    nearest = np.empty(len(posteriors), np.int64)
+    order = np.argsort(origins, kind="stable")
+    entries = np.split(order, np.cumsum(np.bincount(origins, minlength=len(by_class)))[:-1])
+    for rows, own in zip(by_class, entries, strict=True):
+        if len(rows):
+            nearest[rows] = own[_nearest(posteriors[rows], logs[own])]
     return nearest
