@@ -14,7 +14,7 @@ from .._common.validation import check_integer
 from .._common.words import counted
 from ..exceptions import InputError
 from .benchmark import COLUMNS
-from .comparison import Comparison, ExampleQuery, LengthComparison
+from .comparison import ABOUT_EMBEDDERS, Comparison, ExampleQuery, LengthComparison
 from .reports.document import Block, Chart, Document, Lists, Pictures, Section, Series, Table, Text
 from .reports.html import render_page
 
@@ -94,6 +94,9 @@ def _figures(comparison: Comparison) -> Section:
         section.blocks.append(_table(comparison, length))
         section.blocks += [Text((f"{name} was left out: {reason}",)) for name, reason in length.left_out.items()]
     section.blocks.append(Text((comparison.explanation(),)))
+    if comparison.embedders:
+        rows = tuple(method.cells() for method in comparison.embedders)
+        section.blocks += [Text((ABOUT_EMBEDDERS,)), Table("Embedders side by side", COLUMNS, rows)]
     if len(comparison.lengths) > 1:
         section.blocks += _charts(comparison)
     return section
