@@ -10,12 +10,12 @@ from typing import Any, get_args
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import Response
+from fastapi.responses import FileResponse, Response
 from pydantic import BaseModel
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.types import Scope
+from starlette.types import Message, Receive, Scope, Send
 
 from ...exceptions import CollectionError, CollectionFormatError, MissingExtraError, UnknownIdError
 from ..errors import (
@@ -117,6 +117,29 @@ def problem(
         page: Response = scope["app"].state.error_page(scope, content, dict(headers or {}))
         return page
     return Response(json.dumps(content), status, dict(headers or {}), PROBLEM_TYPE)
+
+
+class Download(FileResponse):
+    """A file, or the part of it that a client asks for; a part that it does not have is a problem like others."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refused: list[Message] = []
+
+        async def send_unless_refused(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] >= 400:
+                refused.append(message)
+            if not refused:
+                await send(message)
+
+        await super().__call__(scope, receive, send_unless_refused)
+        if refused:
+            asked = Headers(scope=scope).get("range", "")[:80]
+            detail = (
+                f"The header Range is {asked!r}; write bytes=FIRST-LAST, with bytes that the file has, or leave it out."
+            )
+            found = Headers(raw=refused[0]["headers"])
+            headers = {"Content-Range": found["content-range"]} if "content-range" in found else None
+            await problem(scope, refused[0]["status"], detail, headers=headers)(scope, receive, send)
 
 
 def _is_for_page(scope: Scope) -> bool:
