@@ -25,7 +25,7 @@ def stopped(read, seconds):
         time.sleep(0.05)
     except (KeyboardInterrupt, SystemError) as error:
         # Numba makes a SystemError of Ctrl+C while a loop hands its result over.
-        if isinstance(error, SystemError) and not isinstance(error.__cause__, KeyboardInterrupt):
+        if isinstance(error, SystemError) and "exception set" not in str(error):
             raise
         timer.join()
         return error
