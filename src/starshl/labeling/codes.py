@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Self
+from typing import Self, cast
 
 import numpy as np
 
@@ -108,9 +108,12 @@ def _fitted(rows: np.ndarray, task: CodesTask) -> HybridHasher:
     ridge = StarRidge(task.codebook.n_bits, codewords=task.codebook, random_state=0)
     hybrid = HybridHasher(n_bits, class_hasher=ridge, codewords=task.codebook, random_state=0)
     hybrid.fit(rows[sample], np.array(task.classes)[task.predicted[sample]], sample_weight=trust)
-    # Not all labels of the fit come from a person, and its record must say so.
+    # Not all labels of the fit come from a person, and what it tells of itself must say so.
     n_given = int(is_given.sum())
     hybrid.fit_record_ = hybrid.fit_record_ | {"labels_given": n_given, "labels_predicted": len(sample) - n_given}
+    if n_given < len(sample):
+        fitted = cast(StarRidge, hybrid.class_hasher_)
+        fitted.choice_ = fitted.choice_.replace("leave-one-out accuracy", "leave-one-out agreement with the guesses")
     return hybrid
 
 

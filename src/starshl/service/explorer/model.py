@@ -112,7 +112,7 @@ def _training_run(searcher: Searcher) -> TrainingRun:
     return TrainingRun(
         method=hasher.method_name,
         about=f"{hasher.facts.paper}, {hasher.facts.year}",
-        choice=_choice(hasher, whole.choice or of_classes.choice or ""),
+        choice=whole.choice or of_classes.choice or "",
         facts=_facts(hasher),
         kernels=[(_rounded(str(kernel)), share) for kernel, share in best if share > 0],
         views=list(of_classes.views.items()),
@@ -120,13 +120,6 @@ def _training_run(searcher: Searcher) -> TrainingRun:
         history=[] if of_classes.objective is None else of_classes.objective.tolist(),
         are_clusters=hasher.holds_clusters,
     )
-
-
-def _choice(hasher: BaseHasher, told: str) -> str:
-    """Return what a fit chose; one that learned from guesses of a lesson took them for labels, and agrees with them."""
-    if not hasher.fit_record.get("labels_predicted"):
-        return told
-    return told.replace("leave-one-out accuracy", "leave-one-out agreement with the guesses")
 
 
 def _facts(hasher: BaseHasher) -> list[tuple[str, str]]:
