@@ -223,7 +223,10 @@ def test_an_interrupted_fit_leaves_nothing_and_exits_130(files, tmp_path, starsh
     assert (result.exit_code, os.listdir(tmp_path)) == (130, [])
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device", "m")])
+@pytest.mark.parametrize(
+    "error",
+    [KeyboardInterrupt(), OSError(28, "No space left on device", "m"), OSError(28, "No space left on device")],
+)
 def test_an_interrupted_write_leaves_the_old_file(error, files, tmp_path, starshl, monkeypatch):
     old = {"m": b"old model", "c.npz": b"old codes", "y.csv": b"old labels"}
     for name, content in old.items():
@@ -239,7 +242,7 @@ def test_an_interrupted_write_leaves_the_old_file(error, files, tmp_path, starsh
     assert starshl("encode", model, rows, "-o", tmp_path / "c.npz").exit_code == code
     result = starshl("predict", model, rows, "-o", tmp_path / "y.csv")
     assert result.exit_code == code
-    assert (code == 130) or "No space left" in result.stderr
+    assert (code == 130) or re.search("^Error: No space left on device.* Free some space", result.stderr)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == old
 
 
@@ -394,12 +397,11 @@ def test_a_sparse_matrix_for_a_method_that_cannot_take_it_is_refused_with_a_way_
     assert "Reduce it to a dense matrix of fewer columns first" in refused(*words)
 
 
-@pytest.mark.parametrize("words", [("info",), ("card",), ("predict",)])
-def test_a_collection_in_place_of_a_model_is_called_one_with_the_commands_for_it(words, files, tmp_path, starshl):
+@pytest.mark.parametrize("command", ["info", "card"])
+def test_a_collection_in_place_of_a_model_is_called_one_with_the_commands_for_it(command, files, tmp_path, starshl):
     made = starshl("vectors", files / "blobs.npy", "-o", tmp_path / "items")
     assert made.exit_code == 0, made.output
-    more = (files / "blobs.npy",) if words == ("predict",) else ()
-    result = starshl(*words, tmp_path / "items", *more)
+    result = starshl(command, tmp_path / "items")
     assert result.exit_code == 2
     assert "takes a model file" in result.stderr
     assert f"starshl explore {tmp_path / 'items'}" in result.stderr

@@ -5,7 +5,10 @@ import resource
 import signal
 import sqlite3
 import struct
+import subprocess
+import sys
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -212,6 +215,16 @@ def test_a_rollback_journal_is_refused_before_sqlite_obeys_it(folder, tmp_path):
     assert victim.read_text() == "precious"
 
 
+def test_a_database_in_another_mode_is_refused_and_stays(folder):
+    with closing(sqlite3.connect(folder / "items.sqlite")) as database:
+        database.execute("PRAGMA journal_mode = DELETE")
+    before = (folder / "items.sqlite").read_bytes()
+    for read_only in (True, False):
+        with pytest.raises(CollectionFormatError, match="WAL"):
+            Collection(folder, read_only=read_only)
+    assert (folder / "items.sqlite").read_bytes() == before
+
+
 def hot_journal(database, super_journal):
     """A journal that makes SQLite delete a file, the super-journal that it names."""
     page = int.from_bytes(database.read_bytes()[16:18], "big")
@@ -304,6 +317,14 @@ def stop_a_read(collection, unfinished):
         unfinished.append(store.all_rows())
         next(unfinished[0])
         raise KeyboardInterrupt
+
+
+def test_thirty_reads_that_ctrl_c_stops_leave_a_collection_that_reads_and_writes(tmp_path):
+    script = Path(__file__).with_name("interrupted_reads.py")
+    ended = subprocess.run(
+        [sys.executable, script, tmp_path / "items", "30"], capture_output=True, text=True, check=False
+    )
+    assert ended.stdout.split() == ["30", "200", "30"], ended.stderr
 
 
 def test_an_old_state_of_one_connection_is_not_taken_for_lost_changes(folder):

@@ -3,14 +3,14 @@ import threading
 import numpy as np
 import pytest
 
-from starshl import Collection, HybridHasher
+from starshl import Collection, HybridHasher, model_card
 from starshl.data.features import Scale, TableFeatures
 from starshl.exceptions import SpaceMismatchError
-from starshl.hashers import PreparedHasher
+from starshl.hashers import PreparedHasher, card_markdown
 from starshl.hashers.baselines import LSHash
 from starshl.labeling import Lesson
 from starshl.labeling.background import BackgroundRefit
-from starshl.labeling.codes import learn_codes
+from starshl.labeling.codes import CodesTask, learn_codes
 
 
 def teach(lesson, groups, names=("ant", "bee", "cow")):
@@ -37,6 +37,21 @@ def test_codes_follow_the_labels(collection, points):
     assert {points[1][hit.id - 100] for hit in hits} == {points[1][0]}
     assert before.labels == collection.hasher.predict(points[0]).tolist()
     assert collection.verify() == 120
+
+
+def test_a_model_that_learned_from_guesses_claims_no_accuracy(points):
+    X, groups = points
+    names = ("ant", "bee", "cow")
+    given = np.where(np.arange(len(groups)) < 12, groups, -1)
+    probabilities = np.where(np.arange(3) == groups[:, None], 0.9, 0.05)
+    task = CodesTask(names, given, probabilities.astype(np.float32), 16)
+    hasher, _ = learn_codes(X, task, lambda stage: None)
+    card = model_card(hasher)
+    assert (card["data"]["labels_given"], card["data"]["labels_predicted"]) == (12, 108)
+    assert card["measured"] == []
+    assert "agreement with the guesses" in hasher.class_part.fit_summary.choice
+    assert "accuracy" not in hasher.class_part.fit_summary.choice
+    assert "accuracy" not in card_markdown(card)
 
 
 def test_codes_stand_for_the_probabilities_of_the_lesson(collection, points):

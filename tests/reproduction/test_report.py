@@ -15,7 +15,6 @@ from starshl.evaluation.reports.markdown import render_markdown
 from starshl.evaluation.reports.statistics import summarize
 from starshl.reproduction import RecordFolder, SummaryFolder, write_report
 from starshl.reproduction.results import read_results
-from starshl.reproduction.retrieval import retrieval_section
 
 VOID = {"meta", "img", "br"}
 
@@ -213,23 +212,6 @@ def test_markdown_keeps_text_from_becoming_links_or_markup(text, markup):
     document = Document(text, text, [Section(text, "x", [Text((text,)), Table(text, (text,), ((text,),))])])
     rendered = render_markdown(document).replace("`starshl report`", "")
     assert markup not in f" {rendered}"
-
-
-def test_a_method_that_codes_items_by_labels_has_both_figures_side_by_side(made):
-    values = {
-        ("starridge", 15): [{"P@10": 0.9, "P@10, self-coded": 0.8}] * 3,
-        ("lsh", 15): [{"P@10": 0.5}] * 3,
-    }
-    section = retrieval_section(made("retrieval-digits", values).protocols[0])
-    tables = [block for block in section.blocks if isinstance(block, Table)]
-    details = next(table for table in tables if table.caption.startswith("All metrics"))
-    column = details.columns.index("P@10, self-coded")
-    assert details.columns[column - 1] == "P@10"
-    shown = {row[0]: (row[column - 1], row[column]) for row in details.rows}
-    assert shown == {"StarRidge": ("0.900 ± 0.000", "0.800 ± 0.000"), "LSH": ("0.500 ± 0.000", "-")}
-    del values["starridge", 15]
-    section = retrieval_section(made("retrieval-digits", values).protocols[0])
-    assert not any("P@10, self-coded" in block.columns for block in section.blocks if isinstance(block, Table))
 
 
 def test_a_report_tells_of_nothing_that_was_not_run(written):

@@ -131,4 +131,5 @@ def test_half_a_surrogate_pair_is_refused_and_nothing_else_suffers(ask, method, 
     headers = {"Content-Type": "application/json"}
     answer = ask(method, f"/collections/things/{path}", content=json.dumps(body), headers=headers)
     assert answer.status_code == 422
+    assert "half of a surrogate pair" in answer.json()["detail"]
     assert ask("POST", "/collections/things/search", json={"items": [3], "k": 60}).status_code == 200

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from starshl import Codebook, Collection, StarRidge, make_index
+from starshl.service.explorer.explore import describe_query
 from starshl.service.explorer.map import codeword_points
 
 from .asking import change, current_codes, lesson, page, waited
@@ -85,3 +86,46 @@ def test_names_of_codewords_that_coincide_on_the_map_stand_apart(tmp_path, rows)
     assert gaps.min() > 0.04
     assert places.min() >= 0
     assert places.max() <= 1
+
+
+def test_classes_are_renamed_merged_removed_and_undone_on_the_page_of_the_model(ask):
+    def sent(**form):
+        return ask("POST", "/explore/things/model/classes", root="", data=form)
+
+    def counts():
+        classes = ask("GET", "/collections/things/classes").json()["classes"]
+        return {each["label"]: each["items"] for each in classes}
+
+    assert sent(action="rename", label="a", into="first").headers["location"] == "/explore/things/model#classes"
+    sent(action="merge", label="b", into="c")
+    sent(action="remove", label="first")
+    assert counts() == {"c": 40}
+    text = page(ask, "/explore/things/model").text
+    for told in ("a was renamed to first", "b was merged into c", "first was removed"):
+        assert told in text
+    numbers = re.findall(r'name="number" value="(\d+)"', text)
+    assert len(numbers) == 3
+    for number in numbers:
+        sent(action="undo", number=number)
+    assert counts() == {"a": 20, "b": 20, "c": 20}
+    assert "Undo</button>" not in page(ask, "/explore/things/model").text
+    assert "merge them" in sent(action="rename", label="a", into="b").text
+    assert sent(action="rename", label="nobody", into="x").status_code == 422
+
+
+def test_pages_show_classes_under_the_names_that_they_have_now(tmp_path, running):
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b", "c"], 20)
+    X = rng.standard_normal((60, 6)) + 4 * np.eye(6)[np.repeat([0, 1, 2], 20)]
+    with Collection.create(tmp_path / "things", StarRidge(12, random_state=0).fit(X, y), vectors="float16") as things:
+        things.add(X, labels=y)
+        things.rename_class("a", "first")
+        things.remove_class("c")
+        assert [each.label for each in codeword_points(things)] == ["first", "b"]
+        guesses = describe_query(things, X[0]).predictions
+    assert guesses[0].label == "first"
+    assert {each.label for each in guesses} <= {"first", "b"}
+    text = page(running(tmp_path / "things"), "/explore/things/model").text
+    assert "Codeword of first" in text
+    assert "Codeword of a" not in text
+    assert "Codeword of c" not in text

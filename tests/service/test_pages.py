@@ -211,7 +211,7 @@ def test_a_query_is_described_where_only_some_rows_had_labels_that_are_words(tmp
     some = [name if place % 3 else None for place, name in enumerate(["low"] * 30 + ["high"] * 30)]
     hasher = StarRidge(8, random_state=0).fit(X, np.array(some, dtype=object))
     with Collection.create(tmp_path / "words", hasher) as collection:
-        guesses = describe_query(collection.hasher, X[0]).predictions
+        guesses = describe_query(collection, X[0]).predictions
     assert guesses[0].label == "low"
     assert guesses[0].probability > 0.5
 

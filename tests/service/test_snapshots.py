@@ -121,6 +121,33 @@ def test_files_that_others_put_into_the_folder_do_not_spoil_a_snapshot(folder, n
     assert unpacked(archive_of(folder)) == expected
 
 
+@pytest.mark.parametrize("link", ["symlink_to", "hardlink_to"])
+def test_a_link_among_the_snapshots_hands_out_nothing(running, folder, tmp_path, link):
+    secret = tmp_path / "secret"
+    secret.write_text("precious")
+    snapshots = folder.with_name("things.snapshots")
+    snapshots.mkdir()
+    getattr(snapshots / "planted.starsnap", link)(secret)
+    ask = running(folder)
+    assert ask("GET", f"{THINGS}/snapshots").json()["snapshots"] == []
+    for method, path in [("GET", ""), ("POST", "/restore"), ("DELETE", "")]:
+        assert ask(method, f"{THINGS}/snapshots/planted{path}").status_code == 404
+    assert ask("POST", f"{THINGS}/snapshots", json={"name": "planted"}).status_code == 409
+    assert secret.read_text() == "precious"
+
+
+@pytest.mark.parametrize(("part", "status"), [("bytes=5-2", 400), ("bytes=99999999-", 416), ("lines=1-2", 400)])
+def test_a_part_that_a_snapshot_does_not_have_is_a_problem_document(ask, part, status):
+    ask("POST", f"{THINGS}/snapshots", json={"name": "whole"})
+    address = f"{THINGS}/snapshots/whole"
+    refused = ask("GET", address, headers={"Range": part})
+    assert (refused.status_code, refused.headers["content-type"]) == (status, "application/problem+json")
+    assert part in refused.json()["detail"]
+    assert refused.headers.get("content-range", "").startswith("bytes */") == (status == 416)
+    some = ask("GET", address, headers={"Range": "bytes=2-5"})
+    assert (some.status_code, some.content) == (206, ask("GET", address).content[2:6])
+
+
 def test_a_snapshot_without_a_name_gets_the_time(ask):
     name = ask("POST", f"{THINGS}/snapshots").json()["name"]
     assert len(name) == len("20270131-120000")

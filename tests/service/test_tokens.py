@@ -130,6 +130,16 @@ def test_a_file_of_tokens_that_others_may_change_is_refused(tmp_path):
         read_tokens(file, {})
 
 
+def test_a_file_of_tokens_that_everybody_may_read_is_refused(tmp_path):
+    file = tmp_path / "tokens"
+    file.write_text(f"read {READER}")
+    file.chmod(0o644)
+    with pytest.raises(ValueError, match="chmod o-r"):
+        read_tokens(file, {})
+    file.chmod(0o640)
+    assert len(read_tokens(file, {})) == 1
+
+
 def test_a_token_is_not_kept_as_text():
     assert READER not in repr(Token.of(READER, READ))
 

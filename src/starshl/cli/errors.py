@@ -66,10 +66,11 @@ def error_sentence(error: BaseException) -> str:
             f"Another process is writing to {error.folder!r}. Try again when it is done; `starshl index search`, "
             "`verify` and `export`, and `starshl serve --read-only` work in the meantime."
         )
-    if isinstance(error, OSError) and error.filename is not None:
-        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    is_full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    if isinstance(error, OSError) and (is_full or error.filename is not None):
         advice = "Free some space, or write to another disk." if is_full else "Check the path and your permissions."
-        return f"{error.strerror}: {os.fsdecode(error.filename)!r}. {advice}"
+        where = "" if error.filename is None else f": {os.fsdecode(error.filename)!r}"
+        return f"{error.strerror}{where}. {advice}"
     if isinstance(error, MemoryError):
         return f"There is not enough memory for this ({error or 'no details'}). Use fewer rows or a machine with more."
     if isinstance(error, MissingFunctionError):

@@ -144,9 +144,10 @@ class Codebook:
         )
 
     def resized(self, n_bits: int) -> Self:
-        """Return a codebook of the same classes and as many reserved words, of another length and identity.
+        """Make a new codebook of the same classes and as many reserved words, of another length and identity.
 
-        Every codebook of this identity gives the same words.
+        Keep it like any other, or the hasher that holds it: its identity names its words, which follow from this one's
+        identity, so that all codebooks of this identity give equal ones.
         """
         if n_bits == self.n_bits:
             return self

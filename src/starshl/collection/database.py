@@ -271,6 +271,8 @@ class Connection:
             return
         try:
             self._connect("ro")
+        except CollectionFormatError:
+            raise
         except CollectionError:
             # A read-only folder or disk cannot hold the shared memory file that SQLite locks with. Without a log no
             # process is writing now, so the file can be read without locks for as long as it stays unchanged, which
@@ -297,6 +299,9 @@ class Connection:
                 self.execute("PRAGMA synchronous = FULL")
                 self.execute("BEGIN")
                 self._check_format(self._read_schema())
+                # Otherwise a crash would leave a journal, which is refused. Without locks, SQLite does not say.
+                if not immutable and self.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+                    raise CollectionFormatError.unreadable(self.path, "it is not in SQLite's mode WAL")
                 self._roll_back()
             except BaseException:
                 self.close()

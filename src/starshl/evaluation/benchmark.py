@@ -236,6 +236,23 @@ class ByLabels:
         return found
 
 
+class ByRounded:
+    """Exact search of vectors whose numbers are rounded, those of queries in the same way."""
+
+    def __init__(self, X: np.ndarray, *, to_signs: bool) -> None:
+        self._unit = None if to_signs else np.maximum(np.abs(X).max(axis=0), np.finfo(np.float32).tiny) / 127.0
+        self._rounded = ByVectors(self._round(X))
+        self.bytes_per_item = n_bytes(X.shape[1]) if to_signs else X.shape[1]
+
+    def _round(self, X: np.ndarray) -> np.ndarray:
+        if self._unit is None:
+            return np.where(X >= 0, np.float32(1), np.float32(-1))
+        return np.round(X / self._unit).clip(-127, 127) * self._unit
+
+    def nearest(self, X: np.ndarray, k: int, among: np.ndarray | None = None) -> np.ndarray:
+        return self._rounded.nearest(self._round(X), k, among)
+
+
 class ByCodes:
     """Search of codes by the index of their hasher; equal distances are ordered by the scores of the query."""
 
@@ -381,6 +398,14 @@ class Bench:
             origin = _Origin(CLASS_FIRST, size, search.model_bytes, seconds, reads_labels=True)
             self._class_first = self._measured(search, origin)
         return self._class_first
+
+    def of_rounded(self) -> list[Measured]:
+        """Measure the vectors with one byte per number, and with its sign alone."""
+        searches = {
+            "int8": ByRounded(self.split.items, to_signs=False),
+            "sign": ByRounded(self.split.items, to_signs=True),
+        }
+        return [self._measured(search, _Origin(name, search.bytes_per_item)) for name, search in searches.items()]
 
     def of_estimates(self, n_bits: int) -> Measured:
         """Measure RaBitQ in as many bytes as codes of this length take, or with as many bits if those are too few.

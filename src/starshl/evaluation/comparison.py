@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -63,6 +63,10 @@ EXPLANATION = (
     "the model. Different codes: how many different codes the searched rows have; rows with the same code are equally "
     "near. Times: from a float query to its ten hits, encoding included, for a query that comes alone (median of 15), "
     "and for each of 100 that come together (median of 3)."
+)
+ABOUT_EMBEDDERS = (
+    "Float search in the vectors of each embedder, and in the same vectors rounded to one byte per number (int8) or to "
+    "one bit, its sign. Recall counts the nearest vectors of the same embedder. No labels are used."
 )
 _ABOUT_CLASS_FIRST = (
     "Linear classifier: logistic regression, fitted on the same rows, names the class of a query, and vectors are "
@@ -164,6 +168,8 @@ class Comparison:
     length_choice : why this length, in plain words; empty if there is only one
     questions : some of the queries, and what each method finds for them with codes of this length
     stored : bytes of the collection that :func:`binarize` made of all rows; None if there is none
+    embedders : vectors of several embedders, as they are, with one byte per number, and with its sign; empty if items
+        came as vectors
     """
 
     choice: str
@@ -179,6 +185,7 @@ class Comparison:
     length_choice: str
     questions: list[ExampleQuery]
     stored: StoredSizes | None = None
+    embedders: list[MethodResult] = field(default_factory=list)
 
     @property
     def chosen(self) -> LengthComparison:
@@ -247,6 +254,10 @@ class Comparison:
                 lines += [method.line() for method in methods]
             lines += [f"\n{about}" for about in [length.about_probabilities()] if about]
             lines += [f"\n{name} was left out: {reason}" for name, reason in length.left_out.items()]
+        if self.embedders:
+            lines += ["", "## Embedders side by side", "", ABOUT_EMBEDDERS, ""]
+            lines += [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
+            lines += [method.line() for method in self.embedders]
         return "\n".join([*lines, "", self.explanation(), ""])
 
     def explanation(self) -> str:
@@ -366,6 +377,17 @@ def compare_choice(split: HeldOut, choice: Choice, rivals: Sequence[str] = RIVAL
         length_choice=length_choice,
         questions=example_queries(split, {bench.exact.result.name: bench.exact.found, **found}),
     )
+
+
+def compare_embedders(split: HeldOut, vectors: Mapping[str, np.ndarray]) -> list[MethodResult]:
+    """Measure search in the vectors that embedders made of all rows, by their names, and in rounded ones."""
+    results = []
+    for name, X in vectors.items():
+        bench = Bench(replace(split, X=X))
+        for measured in (bench.exact, *bench.of_rounded()):
+            suffix = "" if measured is bench.exact else f", {measured.result.name}"
+            results.append(replace(measured.result, name=f"{name}{suffix}"))
+    return results
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from .._common.validation import check_integer
 from .._common.words import counted
 from ..exceptions import InputError
 from .benchmark import COLUMNS
-from .comparison import Comparison, ExampleQuery, LengthComparison
+from .comparison import ABOUT_EMBEDDERS, Comparison, ExampleQuery, LengthComparison
 from .reports.document import Block, Chart, Document, Lists, Pictures, Section, Series, Table, Text
 from .reports.html import render_page
 from .whole_lists import Reliability
@@ -98,6 +98,9 @@ def _figures(comparison: Comparison) -> Section:
     section.blocks.append(Text((comparison.explanation(),)))
     if comparison.chosen.reliability is not None:
         section.blocks.append(reliability_chart(comparison.chosen.reliability))
+    if comparison.embedders:
+        rows = tuple(method.cells() for method in comparison.embedders)
+        section.blocks += [Text((ABOUT_EMBEDDERS,)), Table("Embedders side by side", COLUMNS, rows)]
     if len(comparison.lengths) > 1:
         section.blocks += _charts(comparison)
     return section

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Self
+from typing import Self, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ..codes.binary import BinaryCodes
 from ..collection.collection import Collection
 from ..hashers.base import BaseHasher
 from ..hashers.hybrid import HybridHasher, n_class_bits
+from ..hashers.star.star_ridge import StarRidge
 from ..learning.linalg import principal_directions
 from .active_learning import ClassProbabilities
 
@@ -98,9 +99,12 @@ def _fitted(rows: np.ndarray, task: CodesTask) -> HybridHasher:
     n_bits = n_digits + max(len(principal_directions(rows[sample], n_wanted)[0]), 1)
     hybrid = HybridHasher(n_bits, random_state=0)
     hybrid.fit(rows[sample], np.array(task.classes)[predicted[sample]], sample_weight=trust)
-    # Not all labels of the fit come from a person, and its record must say so.
+    # Not all labels of the fit come from a person, and what it tells of itself must say so.
     n_given = int(is_given.sum())
     hybrid.fit_record_ = hybrid.fit_record_ | {"labels_given": n_given, "labels_predicted": len(sample) - n_given}
+    if n_given < len(sample):
+        fitted = cast(StarRidge, hybrid.class_hasher_)
+        fitted.choice_ = fitted.choice_.replace("leave-one-out accuracy", "leave-one-out agreement with the guesses")
     return hybrid
 
 

@@ -113,7 +113,7 @@ class CurvePoint(NamedTuple):
 
 
 def agreement_curve(answers: Iterable[Answer], window: int = _WINDOW, *, only_random: bool = False) -> list[CurvePoint]:
-    """Return how often predictions made before an answer agreed with it: accuracy without a test set.
+    """Return how often predictions made before an answer agreed with it.
 
     There is one point per answer, in their order; labels that replace others are not compared.
     """

@@ -200,8 +200,8 @@ class Lesson:
         n : int, default=9
             Fewer come back if fewer have no label.
         n_random : int, default=0
-            How many of them, at the end of the list, are drawn at random. These are less useful, but they show the
-            accuracy on all items: ``curve(only_random=True)``.
+            How many of them, at the end of the list, are drawn at random. These are less useful, but they show how
+            often predictions agree with you on items of all kinds: ``curve(only_random=True)``.
         """
         n = check_integer(n, "n", low=1)
         n_random = check_integer(n_random, "n_random", low=0, high=n)

@@ -155,7 +155,7 @@ class Record:
         return {name: array_digest({name: array}) for name, array in sorted(self.arrays.items())}
 
     def codes(self, part: str) -> BinaryCodes:
-        """Return the codes of "database", "self_coded" or "query"."""
+        """Return the codes of "database" or "query"."""
         if part not in self.arrays or self.key.n_bits is None:
             raise ValueError(f"The record of {self.key.method!r} ({self.status}) holds no codes of {part!r}.")
         return BinaryCodes(self.arrays[part], self.key.n_bits)

@@ -18,7 +18,6 @@ CLASS_MEAN = "P@10, mean of classes"  # every class counts the same, however few
 _WARNINGS_OF_THE_POOL = ("Loky-backed", "joblib")
 _UNEQUAL = 1.05  # times what a random order scores if all classes are equally large
 _SCORE_NAMES = {
-    "precision_at_10_self_coded": "P@10, self-coded",
     "mean_average_precision": "mAP",
     "pr_area": "PR area",
     "accuracy": "accuracy",

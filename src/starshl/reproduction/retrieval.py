@@ -41,14 +41,12 @@ from .scores import LIST_LENGTHS
 Points: TypeAlias = Callable[[str], Iterable[tuple[float, Runs]]]
 STAR_KEYS = ("starshl-paper", "starshl")
 _OURS = (*STAR_KEYS, "starridge")
-SELF_CODED = "P@10, self-coded"
 _LENGTHS_OF_THE_PAPERS_CURVES = (45, 15)
 _DETAILS = (
-    *(("labels used", 0), ("P@10", 3), (SELF_CODED, 3)),
-    *(("P@50", 3), ("mAP", 3), ("PR area", 3), ("P(r<=2)", 3), ("empty balls", 2)),
+    *(("labels used", 0), ("P@10", 3), ("P@50", 3), ("mAP", 3), ("PR area", 3), ("P(r<=2)", 3), ("empty balls", 2)),
     *(("accuracy", 3), (BALANCED, 3), ("distinct codes", 0), ("fit s", 1), ("encode s", 2), ("peak MB", 0)),
 )
-_METRICS_WITH_DEVIATION = ("P@10", SELF_CODED, "P@50", "mAP", "PR area", "P(r<=2)")
+_METRICS_WITH_DEVIATION = ("P@10", "P@50", "mAP", "PR area", "P(r<=2)")
 
 
 def retrieval_section(protocol: ProtocolResults) -> Section:
@@ -172,10 +170,7 @@ def _precision_table(protocol: ProtocolResults) -> Table:
 
 def _details_table(protocol: ProtocolResults, n_bits: int) -> Table:
     rows = []
-    # Only methods that code items by their labels have a figure of self-coded ones.
-    has_self_coded = any(protocol.values(method, n_bits, SELF_CODED) for method in protocol.methods)
-    shown = {SELF_CODED: has_self_coded, BALANCED: protocol.unequal}
-    details = [(metric, digits) for metric, digits in _DETAILS if shown.get(metric, True)]
+    details = [(metric, digits) for metric, digits in _DETAILS if metric != BALANCED or protocol.unequal]
     for method, label in _labels_at(protocol, n_bits).items():
         cells = [label]
         for metric, digits in details:
@@ -225,8 +220,6 @@ def reading_notes() -> Section:
         "Labels used: how many labels a method learned from. KSH and BRE sample 1,000 labeled rows by default, as "
         "their authors recommend; every training row is labeled in these protocols. Where there are no more rows than "
         "that, as with the digits, KSH and KSH with all labels differ by their seeds only.",
-        "P@10, self-coded: a method that gives labeled items the codeword of their label has a second figure, for the "
-        "same items coded from their vectors alone. They are rows of the fit; new items may lose more.",
         "Empty balls: share of queries with no item within radius 2; they count as precision 0.",
         "PR area: the area under precision over recall as a step function, with one step per radius: each gain in "
         "recall, the one from 0 to radius 0 included, counts with the precision reached there.",

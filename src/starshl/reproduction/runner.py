@@ -6,7 +6,6 @@ Arrays of a record, where the method can give them:
 
 ====================  =================================================================================
 ``database``          packed codes of the database, where labels that are known may take part
-``self_coded``        packed codes of the database from its vectors alone, if these are others
 ``query``             packed codes of the queries
 ``y_database``        classes, and ``y_query``, ``y_train``
 ``labeled``           which database rows carried a label in training, if they are the training rows
@@ -116,9 +115,6 @@ def run(
         if database.n_bits != n_bits:
             raise ValueError(f"The codes have {database.n_bits} bits; {n_bits} were requested.")
         arrays = {"database": database.packed, "query": query.packed, "y_database": small(data.y_database)}
-        if data.y_database_known is not None:
-            self_coded = hasher.encode_database(data.X_database, None)
-            arrays |= {} if self_coded == database else {"self_coded": self_coded.packed}
         if data.X_database is data.X_train:
             arrays["labeled"] = data.split.labeled
         return arrays | _predictions(hasher, data, fit_on), labels_used(hasher, y)

@@ -21,7 +21,6 @@ from ..evaluation.metrics import (
     mean_of_known,
     occupancy,
     pr_area,
-    precision_at,
     precision_recall,
 )
 from .records import Record
@@ -41,8 +40,8 @@ def score(record: Record, *, n_jobs: int | None = None) -> dict[str, Any]:
     With codes: ``precision_at`` (by list length), ``list_size_10``, ``mean_average_precision``, ``curve``
     (radius, precision, recall; micro) and ``curve_macro``, ``pr_area`` (steps), ``lookup`` (radius 2), ``occupancy``
     of the database, and ``accuracy_knn`` (by number of neighbors, among the database rows that carried a
-    label in training), and ``precision_at_10_self_coded`` if the database was also coded from its vectors alone, with
-    other codes. ``precision_by_class`` has P@10 and P@15 for the queries of each class, None for a class without any.
+    label in training). ``precision_by_class`` has P@10 and P@15 for the queries of each class, None for a class without
+    any.
     With predictions: ``accuracy`` (where there are codewords, the nearest by Hamming distance, ties by hinge distance),
     ``accuracy_balanced`` (its mean over classes), ``accuracy_expected`` (the same with ties at random),
     ``accuracy_hinge`` and ``accuracy_transductive``. A float search has ``precision_at`` and ``precision_by_class``
@@ -54,8 +53,6 @@ def score(record: Record, *, n_jobs: int | None = None) -> dict[str, Any]:
     if "database" in record.arrays:
         scores |= _retrieval(histograms_of(record, n_jobs=n_jobs), record.arrays["y_query"])
         scores |= _neighbor_votes(record, n_jobs)
-        if "self_coded" in record.arrays:
-            scores["precision_at_10_self_coded"] = _self_coded_precision(record, n_jobs)
         scores["occupancy"] = asdict(occupancy(record.codes("database")))
     if "neighbor_class" in record.arrays:
         scores |= _precision_of_lists(record)
@@ -121,12 +118,6 @@ def _neighbor_votes(record: Record, n_jobs: int | None) -> dict[str, Any]:
     y_items = check_labels(record.arrays["y_database"][labeled], len(items))
     y_query = check_labels(record.arrays["y_query"], len(query))
     return {"accuracy_knn": {k: knn_accuracy(query, items, y_query, y_items, k, n_jobs=n_jobs) for k in (1, 5)}}
-
-
-def _self_coded_precision(record: Record, n_jobs: int | None) -> float:
-    arrays = record.arrays
-    database, query = record.codes("self_coded"), record.codes("query")
-    return precision_at(query, database, arrays["y_query"], arrays["y_database"], 10, n_jobs=n_jobs)
 
 
 def _as_lists(curve: PrecisionRecall) -> dict[str, list[float]]:

@@ -86,8 +86,11 @@ def read_tokens(path: str | Path | None = None, environment: Mapping[str, str] |
 
 
 def _lines(path: Path) -> list[tuple[int, str]]:
-    if path.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    mode = path.stat().st_mode
+    if mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise ValueError(f"Others may write to {str(path)!r}, so they could add tokens. Run: chmod go-w {path}")
+    if mode & stat.S_IROTH:
+        raise ValueError(f"Everybody on this machine may read the tokens in {str(path)!r}. Run: chmod o-r {path}")
     lines = (line.partition("#")[0].strip() for line in path.read_text(encoding="utf-8").splitlines())
     return [(number, line) for number, line in enumerate(lines, 1) if line]
 

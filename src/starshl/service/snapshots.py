@@ -52,13 +52,13 @@ class SnapshotFolder:
 
     def list(self) -> list[Snapshot]:
         """Return all snapshots, the newest last."""
-        found = [path for path in self.folder.glob(f"*{_ENDING}") if _NAME.fullmatch(path.stem) and path.is_file()]
+        found = [path for path in self.folder.glob(f"*{_ENDING}") if _NAME.fullmatch(path.stem) and _is_plain(path)]
         return sorted((_info(path) for path in found), key=lambda info: (info.created, info.name))
 
     def path(self, name: str) -> Path:
         """Return the file of a snapshot that exists."""
         path = self._path_of(name)
-        if not path.is_file():
+        if not _is_plain(path):
             raise UnknownError(f"There is no snapshot {name!r}. List the snapshots to see their names.")
         return path
 
@@ -199,6 +199,11 @@ def _discard(aside: Path, folder: Path) -> None:
 def _is_folder(path: Path) -> bool:
     """Return whether a folder is there; behind a link from elsewhere, there may be a folder of the user."""
     return path.is_dir() and not path.is_symlink()
+
+
+def _is_plain(path: Path) -> bool:
+    """Return whether a file is there under this name alone; a link from elsewhere would hand out any file."""
+    return path.is_file() and not path.is_symlink() and path.stat().st_nlink == 1
 
 
 def _aside(folder: Path) -> Path:

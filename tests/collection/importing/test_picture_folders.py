@@ -72,6 +72,15 @@ def test_splits_are_no_classes_and_can_be_filtered_by(tmp_path):
         assert made.value_counts("split") == {"dev": 1, "test": 1, "train": 1}
 
 
+@pytest.mark.parametrize("splits", [("training", "testing"), ("Training", "validation"), ("train", "testing")])
+def test_splits_may_have_their_long_names(tmp_path, splits):
+    names = [f"{splits[0]}/cat/1.png", f"{splits[1]}/dog/2.png"]
+    summary = import_pictures(draw(tmp_path / "pets", names), tmp_path / "album", labels_from="outer")
+    assert summary.classes == ["cat", "dog"]
+    found = items_by_path(tmp_path / "album")
+    assert [found[name].metadata["split"] for name in names] == [split.lower() for split in splits]
+
+
 def test_splits_may_be_inside_of_classes_and_one_of_them_may_be_alone_there(tmp_path):
     names = ["cat/train/1.png", "cat/Val/2.png", "dog/train/3.png"]
     summary = import_pictures(draw(tmp_path / "pets", names), tmp_path / "album")
@@ -84,6 +93,7 @@ def test_splits_may_be_inside_of_classes_and_one_of_them_may_be_alone_there(tmp_
     ("names", "classes"),
     [
         (["train/1.png", "bus/2.png", "car/3.png"], ["bus", "car", "train"]),
+        (["training/1.png", "running/2.png"], ["running", "training"]),
         (["medicine/test/1.png", "vehicles/train/2.png", "vehicles/bus/3.png"], ["bus", "test", "train"]),
     ],
 )

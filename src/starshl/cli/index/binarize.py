@@ -10,10 +10,11 @@ import typer
 
 from ..hashers import make_hasher, parse_lengths
 from ..options import AsJson, Decimal, Drop, Ids, Input, Labels, NoLabels, Progress, References, Vectors, check_output
-from ..rows import read_rows, row_columns
+from ..rows import TextColumn, read_rows, read_texts, row_columns
 from .common import Folder, busy, check_new_folder, feature_columns, origin, print_answer
 
 if TYPE_CHECKING:
+    from ...data.tables.columns import Columns
     from ...data.tables.reading import Table
     from ...evaluation.comparison import Comparison
 
@@ -60,6 +61,14 @@ Titles = Annotated[
         help="The column of texts that the page shows; by default, `title` or a similar column, if there is one.",
     ),
 ]
+Embedder = Annotated[
+    str | None,
+    typer.Option(
+        "--embedder",
+        metavar="NAME",
+        help="With --text: what makes vectors of texts, such as tfidf (default) or minilm; see `starshl texts`.",
+    ),
+]
 PictureShape = Annotated[
     str | None,
     typer.Option(
@@ -79,6 +88,8 @@ def binarize(
     bits: Lengths = None,
     method: MethodName = None,
     vectors: Vectors = None,
+    text: TextColumn = None,
+    embedder: Embedder = None,
     ids: Ids = None,
     references: References = None,
     drop: Drop = None,
@@ -104,14 +115,22 @@ def binarize(
     columns = row_columns(
         labels, no_labels, vectors=vectors, ids=ids, references=references, drop=drop, decimal=decimal
     )
-    table = read_rows(input, columns, as_items=True)
-    shown = _what_to_show(table, titles, pictures)
+    if text is not None or embedder is not None:
+        if titles is not None or pictures is not None or vectors is not None:
+            raise ValueError("--title, --pictures and --vectors are for vectors, not for texts. Leave them out.")
+        table = _texts(input, text, columns)
+        shown: dict[str, Any] = {}
+        embedder = embedder or "tfidf"
+    else:
+        table = read_rows(input, columns, as_items=True)
+        shown = _what_to_show(table, titles, pictures)
     with busy("fitting and comparing", progress):
         comparison = binarize_vectors(
             # In the type in which the file holds them, whose bytes are counted.
-            table.X.astype(table.stored_type, copy=False),
+            table.X.astype(table.stored_type, copy=False) if embedder is None else table.X[:, 0].tolist(),
             folder,
             table.y,
+            embedder=embedder,
             hasher=hasher,
             n_bits=lengths,
             ids=table.ids,
@@ -129,6 +148,19 @@ def binarize(
     )
     roles = {"labels": table.label_column, "vectors": feature_columns(table)}
     print_answer({"method": name, **roles, "report": str(written), **comparison.as_dict()}, text, as_json)
+
+
+def _texts(input: Path, text: str | None, columns: Columns) -> Table:
+    """Return texts as a table of one column, with what belongs to them."""
+    import numpy as np
+
+    from ...data.tables.reading import Table
+
+    texts, about = read_texts(input, text, columns, {"--text": text})
+    cells = np.array(texts, dtype=object).reshape(-1, 1)
+    kept: dict[str, Any] = {name: about.get(name) for name in ("ids", "metadata", "references")}
+    named = columns.label_column or (None if columns.label_file is None else str(columns.label_file))
+    return Table(cells, about.get("labels"), label_column=named, **kept)
 
 
 def _what_to_show(table: Table, titles: str | None, pictures: str | None) -> dict[str, Any]:

@@ -23,7 +23,7 @@ LabelsFrom: TypeAlias = Literal["inner", "outer", "path"] | int
 SPLIT = "split"
 #: The journal of a collection that says how folders gave labels.
 JOURNAL = "folders"
-_SPLITS = frozenset({"train", "test", "val", "valid", "validation", "dev"})
+_SPLITS = frozenset({"train", "training", "test", "testing", "val", "valid", "validation", "dev"})
 _NOT_READ = (".heic", ".heif", ".avif", ".jp2", ".svg")
 _SHOWN = 5  # names in a sentence
 

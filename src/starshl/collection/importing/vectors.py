@@ -6,9 +6,10 @@ import json
 import os
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,10 +18,13 @@ from sklearn.base import clone
 from ..._common.files import write_atomically
 from ..._common.labels import LabelsLike
 from ..._common.validation import Seed
-from ...evaluation.benchmark import hold_out
-from ...evaluation.comparison import Comparison, StoredSizes, compare_choice
+from ...data.features.embedder import Embedder, Given, as_embedder
+from ...data.features.registry import make_embedder
+from ...evaluation.benchmark import HeldOut, hold_out
+from ...evaluation.comparison import Comparison, StoredSizes, compare_choice, compare_embedders
 from ...evaluation.comparison_page import find_titles, guess_picture_shape, write_page
 from ...evaluation.hasher_choice import choose_hasher
+from ...exceptions import MissingExtraError
 from ...hashers.base import BaseHasher
 from ...hashers.fitting import codes_of_vectors, name_features
 from ...index.base import check_ids
@@ -79,10 +83,11 @@ def import_vectors(
 
 
 def binarize(
-    X: ArrayLike,
+    X: ArrayLike | Sequence[Any],
     collection: str | os.PathLike[str],
     labels: LabelsLike = None,
     *,
+    embedder: str | Given = None,
     hasher: BaseHasher | None = None,
     n_bits: int | Sequence[int] | None = None,
     ids: ArrayLike | None = None,
@@ -100,11 +105,15 @@ def binarize(
 
     Parameters
     ----------
-    X : array of shape (n_items, n_features)
+    X : array of shape (n_items, n_features), or list of texts
     collection : path of the new collection
         It also holds the comparison, as ``comparison.html``, ``comparison.md`` and ``comparison.json``.
     labels : array of shape (n_items,), default=None
         -1, NaN, None or empty text where there is none.
+    embedder : str, Embedder, function or transformer, default=None
+        What makes vectors of texts: a name of :func:`starshl.data.features.make_embedder`, such as "minilm", or your
+        own. The collection keeps it, and each text as ``text`` in its metadata; vectors by ``tfidf`` and ``minilm`` are
+        compared with its vectors.
     hasher : BaseHasher, default=None
         Not fitted. None is HybridHasher if a row has a label. Without labels it is HybridHasher with clusters or ITQ,
         whichever measures better on held-out rows; ``choice`` of the result says why.
@@ -122,21 +131,29 @@ def binarize(
     """
     check_new(collection)
     # Before fitting, which may take hours.
-    n_items = np.shape(X)[0]
+    n_items = len(X) if embedder is not None else np.shape(X)[0]  # type: ignore[arg-type]
     if ids is not None:
         ids = check_ids(ids, n_items)
     check_metadata(metadata, n_items)
     reference_texts(references, n_items)
     known = None if labels is None else item_labels(labels, n_items)
+    texts, made_by = None, None
+    if embedder is not None:
+        texts, made_by = cast(Sequence[str], X), as_embedder(embedder, "texts")
+        X = made_by.fit_embed(texts).astype(np.float32)
+        metadata = [{"text": text, **entry} for text, entry in zip(texts, metadata or [{}] * n_items, strict=True)]
     split = hold_out(X, known, n_queries, random_state)
     choice = choose_hasher(split, hasher, n_bits)
     comparison = compare_choice(split, choice)
+    if texts is not None and made_by is not None:
+        comparison = replace(comparison, embedders=compare_embedders(split, _by_embedder(made_by, texts, split)))
     is_settled = len(choice.lengths) == 1
     chosen = choice.hasher if is_settled else choice.hasher.at_length(comparison.n_bits)
     fitted = clone(chosen).fit(X, known)
     name_features(fitted, feature_names)
     codes = codes_of_vectors(fitted, X, known)
-    with atomic_collection(collection, fitted) as made:
+    title = None if made_by is None else "text"
+    with atomic_collection(collection, fitted, embedder=made_by, title=title) as made:
         # The codes of labels follow from the labels, which are stored.
         made.add(
             codes=codes,
@@ -149,9 +166,22 @@ def binarize(
         comparison = replace(comparison, stored=_sizes(made.folder))
         write_atomically(made.folder / "comparison.md", comparison.page().encode())
         write_atomically(made.folder / "comparison.json", json.dumps(comparison.as_dict(), indent=1).encode())
-        titles = None if guess_picture_shape(split.X) else find_titles(metadata, references)
+        titles: Sequence[str] | None = texts
+        if texts is None and not guess_picture_shape(split.X):
+            titles = find_titles(metadata, references)
         write_page(made.folder / "comparison.html", comparison, split.X, titles=titles)
     return comparison
+
+
+def _by_embedder(embedder: Embedder, texts: Sequence[str], split: HeldOut) -> dict[str, np.ndarray]:
+    """Return vectors of all texts by an embedder, by TF-IDF of the items, and by MiniLM if it is installed."""
+    vectors = {embedder.name: split.X}
+    for name in ("tfidf", "minilm"):
+        with suppress(MissingExtraError):
+            if name not in vectors:
+                items = [texts[row] for row in split.base.tolist()]
+                vectors[name] = make_embedder(name).fit(items).embed(texts).astype(np.float32)
+    return vectors
 
 
 def _sizes(folder: Path) -> StoredSizes:

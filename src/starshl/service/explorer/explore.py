@@ -59,7 +59,7 @@ class SearchQuery:
 class PredictedClass:
     """A class and its probability, None if the hasher gives none."""
 
-    label: Label
+    label: Label | None
     probability: float | None
 
 
@@ -244,7 +244,7 @@ def _add_details(workspace: Workspace, page: Exploration, *, retry: bool) -> Non
     """
     if page.query is not None and page.query.vector is not None:
         with workspace.searcher.opened() as collection:
-            page.description = describe_query(collection.hasher, page.query.vector)
+            page.description = describe_query(collection, page.query.vector)
         if page.question.radius is None:
             page.results += _other_methods(workspace, page, page.query.vector)
             page.preparing = workspace.prepare_comparison(retry=retry)
@@ -328,14 +328,14 @@ def _distance(hit: Hit) -> str:
     return likely[0] if likely else f"{hit.distance:.3g}" if isinstance(hit.distance, float) else f"{hit.distance} bits"
 
 
-def describe_query(hasher: BaseHasher, vector: np.ndarray) -> QueryDescription:
-    """Return what a hasher makes of a vector."""
-    hasher = hasher.without_steps()
+def describe_query(collection: Collection, vector: np.ndarray) -> QueryDescription:
+    """Return what the hasher of a collection makes of a vector."""
+    hasher = collection.hasher.without_steps()
     rows = np.asarray(vector)[None]
     return QueryDescription(
         bits=_bits(hasher.encode(rows))[0],
         n_class_bits=n_class_bits(hasher),
-        predictions=_predictions(hasher, rows),
+        predictions=_predictions(collection, hasher, rows),
         novelty=float(hasher.novelty(rows)[0]) if "novelty" in hasher.supports else None,
         are_clusters=hasher.holds_clusters,
     )
@@ -345,18 +345,20 @@ def _bits(codes: BinaryCodes) -> list[list[bool]]:
     return (codes.to_signs() > 0).tolist()
 
 
-def _predictions(hasher: BaseHasher, rows: np.ndarray) -> list[PredictedClass]:
-    if "predict_proba" in hasher.supports:
-        probabilities, names = hasher.predict_proba(rows)[0], class_names(hasher)
-        best = np.argsort(-probabilities, kind="stable")[:_MOST_PREDICTIONS]
-        return [
-            PredictedClass(names[number], float(probabilities[number]))
-            for number in best
-            if probabilities[number] >= _LEAST_PROBABILITY
-        ]
-    if "predict" in hasher.supports and not hasher.holds_clusters:
-        return [PredictedClass(np.asarray(hasher.predict(rows)).tolist()[0], None)]
-    return []
+def _predictions(collection: Collection, hasher: BaseHasher, rows: np.ndarray) -> list[PredictedClass]:
+    """Return the likeliest classes under the names that they have now."""
+    if "predict" not in hasher.supports or (hasher.holds_clusters and "predict_proba" not in hasher.supports):
+        return []
+    if hasher.holds_clusters:
+        names, shares = class_names(collection), hasher.predict_proba(rows)[0].tolist()
+    elif "predict_proba" in hasher.supports:
+        found = collection.predict(rows, probabilities=True)
+        names, shares = [*(found.classes or [])], (found.probabilities or [[]])[0]
+    else:
+        (label,) = collection.predict(rows).labels
+        return [] if label is None else [PredictedClass(label, None)]
+    likeliest = sorted(zip(names, shares, strict=True), key=lambda pair: -pair[1])[:_MOST_PREDICTIONS]
+    return [PredictedClass(name, share) for name, share in likeliest if share >= _LEAST_PROBABILITY]
 
 
 def _match(workspace: Workspace, page: Exploration) -> Match | None:

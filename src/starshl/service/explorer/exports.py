@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fastapi import APIRouter
-from fastapi.responses import FileResponse, Response
+from fastapi.responses import Response
 from starlette.background import BackgroundTask
 
 from ...labeling.export import export_atlas, export_labels
 from ...labeling.lesson import Lesson
 from ..errors import ConflictError, UnknownError
 from ..http.dependencies import SearcherDep, ServiceDep, in_thread
+from ..http.problems import Download
 from ..snapshots import write_archive
 from ..workspace import Workspace
 
@@ -84,4 +85,4 @@ async def export(file: str, searcher: SearcherDep, service: ServiceDep) -> Respo
     except BaseException:
         await in_thread(folder.cleanup)
         raise
-    return FileResponse(path, filename=f"{searcher.name}-{file}", background=BackgroundTask(folder.cleanup))
+    return Download(path, filename=f"{searcher.name}-{file}", background=BackgroundTask(folder.cleanup))

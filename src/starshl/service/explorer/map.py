@@ -128,10 +128,12 @@ def _codewords(searcher: Searcher) -> list[CodewordPoint]:
 
 
 def codeword_points(collection: Collection) -> list[CodewordPoint]:
-    """Return where the codewords of all classes are; none if the hasher has none."""
-    words, names = collection.hasher.class_part.class_words, class_names(collection.hasher)
-    if words is None or len(names) < 2:
+    """Return where the codewords of all classes that are shown are; none if the hasher has none."""
+    all_words, all_names = collection.hasher.class_part.class_words, class_names(collection)
+    shown = [(place, name) for place, name in enumerate(all_names) if name is not None]
+    if all_words is None or len(shown) < 2:
         return []
+    words, names = all_words[[place for place, _ in shown]], [name for _, name in shown]
     distances = (words[:, None] != words[None]).sum(axis=2)
     np.fill_diagonal(distances, words.shape[1] + 1)
     return [

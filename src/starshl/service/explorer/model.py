@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Form, Request
 from fastapi.responses import RedirectResponse, Response
 
 from ..._common.labels import Label
 from ...codes.binary import BinaryCodes
+from ...collection.answers import ClassChange
+from ...collection.collection import Collection
+from ...collection.labels import label_from_text
 from ...evaluation.whole_lists import Reliability, reliability
 from ...hashers.base import BaseHasher
-from ..http.dependencies import SearcherDep, ServiceDep, in_thread
+from ..http.dependencies import SearcherDep, ServiceDep, in_thread, result_of
 from ..searcher import Searcher
 from .charts import objective_chart, reliability_chart
 from .rendering import class_names, may_write, render
@@ -23,6 +26,7 @@ routes = APIRouter(include_in_schema=False)
 _MOST_CODEWORDS = 40  # shown on the page
 _MOST_WEIGHTS = 14  # shown on the page
 _MOST_ROWS = 1000  # half a million pairs tell how right probabilities are
+_LONGEST_NAME = 200  # characters of a class, as in a lesson
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,7 @@ async def model(request: Request, searcher: SearcherDep, service: ServiceDep, pa
         "name": searcher.name,
         "active": "model",
         "run": run,
+        "classes": await in_thread(_classes, searcher),
         "history": objective_chart(run.history),
         "reliability": None if run.reliability is None else reliability_chart(run.reliability),
         "quality": workspace.quality,
@@ -66,20 +71,58 @@ async def measure(searcher: SearcherDep, service: ServiceDep) -> Response:
     return RedirectResponse(f"/explore/{searcher.name}/model#quality", 303)
 
 
+@dataclass(frozen=True, slots=True)
+class ClassTable:
+    """The classes of a collection with their items, and what happened to them, the newest first."""
+
+    items: dict[Label, int]
+    changes: list[ClassChange]
+
+
+def _classes(searcher: Searcher) -> ClassTable:
+    with searcher.opened() as collection:
+        items = collection.label_counts()
+        items |= {label: 0 for label in collection.classes or () if label not in items}
+        return ClassTable(items, collection.class_changes()[::-1])
+
+
+@routes.post("/explore/{name}/model/classes")
+async def change_classes(
+    searcher: SearcherDep,
+    action: Annotated[Literal["rename", "merge", "remove", "undo"], Form()],
+    label: Annotated[str, Form(max_length=_LONGEST_NAME)] = "",
+    into: Annotated[str, Form(max_length=_LONGEST_NAME)] = "",
+    number: Annotated[int | None, Form(ge=0)] = None,
+) -> Response:
+    """Rename, merge or remove a class, or undo that, and go back to the page."""
+
+    def change(collection: Collection) -> ClassChange:
+        kind = collection.label_kind or "text"
+        if action == "rename":
+            return collection.rename_class(label_from_text(label, kind), label_from_text(into, kind))
+        if action == "merge":
+            return collection.merge_classes(label_from_text(label, kind), label_from_text(into, kind))
+        return collection.remove_class(label_from_text(label, kind))
+
+    writer = searcher.writer
+    await result_of(writer.undo_class_change(number) if action == "undo" else writer.change_classes(change))
+    return RedirectResponse(f"/explore/{searcher.name}/model#classes", 303)
+
+
 def _training_run(searcher: Searcher) -> TrainingRun:
     """Return what is known about the fit of a collection's hasher."""
     with searcher.opened() as collection:
-        hasher = collection.hasher
+        hasher, names = collection.hasher, class_names(collection)
     whole, of_classes = hasher.inner.fit_summary, hasher.class_part.fit_summary
     best = sorted(of_classes.kernels, key=lambda pair: -pair[1])[:_MOST_WEIGHTS]
     return TrainingRun(
         method=hasher.method_name,
         about=f"{hasher.facts.paper}, {hasher.facts.year}",
-        choice=_choice(hasher, whole.choice or of_classes.choice or ""),
+        choice=whole.choice or of_classes.choice or "",
         facts=_facts(hasher),
         kernels=[(_rounded(str(kernel)), share) for kernel, share in best if share > 0],
         views=list(of_classes.views.items()),
-        codewords=_codewords(hasher),
+        codewords=_codewords(hasher, names),
         history=[] if of_classes.objective is None else of_classes.objective.tolist(),
         reliability=_reliability(hasher),
         are_clusters=hasher.holds_clusters,
@@ -101,13 +144,6 @@ def _reliability(hasher: BaseHasher) -> Reliability | None:
     return reliability(np.clip(posteriors @ items.T, 0.0, 1.0)[pairs], (classes[:, None] == classes)[pairs])
 
 
-def _choice(hasher: BaseHasher, told: str) -> str:
-    """Return what a fit chose; one that learned from guesses of a lesson took them for labels, and agrees with them."""
-    if not hasher.fit_record.get("labels_predicted"):
-        return told
-    return told.replace("leave-one-out accuracy", "leave-one-out agreement with the guesses")
-
-
 def _facts(hasher: BaseHasher) -> list[tuple[str, str]]:
     facts = {"bits": str(hasher.n_bits_), "columns": "-" if hasher.row_width is None else str(hasher.row_width)}
     facts |= {**hasher.inner.fit_summary.figures, **hasher.class_part.fit_summary.figures}
@@ -124,9 +160,9 @@ def _rounded(name: str) -> str:
     return re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number.group()):.4g}", name)
 
 
-def _codewords(hasher: BaseHasher) -> list[tuple[Label, list[bool]]]:
+def _codewords(hasher: BaseHasher, names: list[Label | None]) -> list[tuple[Label, list[bool]]]:
     words = hasher.class_part.class_words
     if words is None:
         return []
-    shown = zip(class_names(hasher)[:_MOST_CODEWORDS], words, strict=False)
-    return [(name, (word > 0).tolist()) for name, word in shown]
+    shown = [(name, (word > 0).tolist()) for name, word in zip(names, words, strict=True) if name is not None]
+    return shown[:_MOST_CODEWORDS]

@@ -21,7 +21,6 @@ from ..._common.words import counted
 from ...collection.answers import Hit, Item
 from ...collection.collection import Collection
 from ...exceptions import UnknownIdError
-from ...hashers.base import BaseHasher
 from ..workspace import Upload
 
 FOREVER = "public, max-age=31536000, immutable"
@@ -150,9 +149,16 @@ def cards_of(
     return cards
 
 
-def class_names(hasher: BaseHasher) -> list[Label]:
-    """Return what pages call the classes of a hasher; the number of a cluster must not be taken for a label."""
-    return [f"cluster {name}" for name in hasher.class_labels] if hasher.holds_clusters else hasher.class_labels
+def class_names(collection: Collection) -> list[Label | None]:
+    """Return what pages call each class of a collection's hasher now, None for a removed one.
+
+    The number of a cluster must not be taken for a label.
+    """
+    with collection.reading() as (state, _):
+        hasher, classes = state.hasher, state.shown_classes
+    if hasher.holds_clusters:
+        return [f"cluster {name}" for name in hasher.class_labels]
+    return [classes.label(place) for place in range(len(classes.columns))]
 
 
 def picture_of_upload(upload: Upload) -> str:

@@ -10,12 +10,12 @@ from typing import Any, get_args
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import Response
+from fastapi.responses import FileResponse, Response
 from pydantic import BaseModel
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.types import Scope
+from starlette.types import Message, Receive, Scope, Send
 
 from ...exceptions import CollectionError, CollectionFormatError, MissingExtraError, UnknownIdError
 from ..errors import (
@@ -88,6 +88,7 @@ _JSON_KINDS = {
     dict: "an object",
 }
 _OF_TYPES = ("_type", "_parsing")  # what pydantic calls errors about the type of a value
+_NOT_UNICODE = "string_unicode"
 _DETAILS = {
     404: "There is nothing at this address. GET /api/v1/openapi.json lists the addresses.",
     405: "This address does not take this method. The header Allow names those that it takes.",
@@ -117,6 +118,29 @@ def problem(
         page: Response = scope["app"].state.error_page(scope, content, dict(headers or {}))
         return page
     return Response(json.dumps(content), status, dict(headers or {}), PROBLEM_TYPE)
+
+
+class Download(FileResponse):
+    """A file, or the part of it that a client asks for; a part that it does not have is a problem like others."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        refused: list[Message] = []
+
+        async def send_unless_refused(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] >= 400:
+                refused.append(message)
+            if not refused:
+                await send(message)
+
+        await super().__call__(scope, receive, send_unless_refused)
+        if refused:
+            asked = Headers(scope=scope).get("range", "")[:80]
+            detail = (
+                f"The header Range is {asked!r}; write bytes=FIRST-LAST, with bytes that the file has, or leave it out."
+            )
+            found = Headers(raw=refused[0]["headers"])
+            headers = {"Content-Range": found["content-range"]} if "content-range" in found else None
+            await problem(scope, refused[0]["status"], detail, headers=headers)(scope, receive, send)
 
 
 def _is_for_page(scope: Scope) -> bool:
@@ -179,7 +203,8 @@ def add_problem_handlers(app: FastAPI) -> None:
 
 def _invalid(scope: Scope, error: RequestValidationError) -> Response:
     """Say which parts of a request are wrong, without repeating what was sent."""
-    found = error.errors()
+    # Where a value may be of several types, pydantic tells of all of them; text with half a character is of one.
+    found = sorted(error.errors(), key=lambda entry: entry["type"] != _NOT_UNICODE)
     errors = [{"where": _place(entry["loc"]), "message": _message(entry, scope)} for entry in found[:_MOST_ERRORS]]
     first = f"{errors[0]['where']}: {errors[0]['message']}" if errors else "The request is not valid"
     more = f" ({len(found) - 1} more)" if len(found) > 1 else ""
@@ -208,6 +233,8 @@ def _entry_message(entry: Mapping[str, Any], names: Sequence[str]) -> str:
     if entry["type"] in ("extra_forbidden", "missing"):
         what = "there is no such field" if entry["type"] == "extra_forbidden" else "this field is required"
         return f"{what}; the fields here are {', '.join(names)}" if names else what
+    if entry["type"] == _NOT_UNICODE:
+        return "the text contains half of a surrogate pair, which is not Unicode text; give whole characters"
     message = str(entry["msg"]).removeprefix("Value error, ")[:500]
     return f"{message}, and {_json_kind(entry['input'])} arrived" if entry["type"].endswith(_OF_TYPES) else message
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import Path, Request, Response
-from fastapi.responses import FileResponse
 
 from ...client.answers import Snapshot
 from .dependencies import CollectionName, SearcherDep, ServiceDep, in_thread, router
+from .problems import Download
 from .schemas import Restored, SnapshotList, SnapshotRequest
 
 routes = router("snapshots", "/collections/{name}/snapshots")
@@ -31,11 +31,11 @@ async def make_snapshot(
     return await in_thread(service.snapshots(name).make, searcher, wanted)
 
 
-@routes.get("/{snapshot}", response_class=FileResponse, responses={200: {"description": "A tar file", **_FILE}})
-async def download_snapshot(name: CollectionName, snapshot: SnapshotName, service: ServiceDep) -> FileResponse:
+@routes.get("/{snapshot}", response_class=Download, responses={200: {"description": "A tar file", **_FILE}})
+async def download_snapshot(name: CollectionName, snapshot: SnapshotName, service: ServiceDep) -> Download:
     """Return the file of a snapshot."""
     path = await in_thread(service.snapshots(name).path, snapshot)
-    return FileResponse(path, media_type="application/x-tar", filename=path.name)
+    return Download(path, media_type="application/x-tar", filename=path.name)
 
 
 @routes.put("/{snapshot}", status_code=201, openapi_extra={"requestBody": {"required": True, **_FILE}})
