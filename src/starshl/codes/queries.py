@@ -58,8 +58,13 @@ class EncodedQueries:
         """
         if self.posteriors is None:
             return self
-        same = (groups[:, None] == groups) & (groups >= 0)
-        return replace(self, posteriors=(self.posteriors @ same.astype(np.float32)))
+        pooled = np.where(groups >= 0, self.posteriors, np.float32(0))
+        different, sizes = np.unique(groups[groups >= 0], return_counts=True)
+        for group in different[sizes > 1]:
+            members = groups == group
+            # One class after the other: a matrix product sums in an order that depends on how many queries there are.
+            pooled[:, members] = np.cumsum(self.posteriors[:, members], axis=1, dtype=np.float64)[:, -1:]
+        return replace(self, posteriors=pooled)
 
 
 def _check_rows(given: ArrayLike, name: str, n_codes: int) -> np.ndarray:
