@@ -408,6 +408,11 @@ def _left_out(
             fitted = clone(estimator).fit(rows[others], classes[index[others]])
             said[np.ix_(own, seen)] = fitted.predict_proba(rows[own])
             is_known[own] = np.isin(index[own], seen)
+    if not is_known.any():
+        raise ValueError(
+            f"y holds {len(index)} labels, no two of one class, so no classifier has seen the class of a row that it "
+            "has not seen. Label more rows: three or more of two classes."
+        )
     return said, is_known
 
 
