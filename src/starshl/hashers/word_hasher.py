@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .._common.labels import LabelsLike, check_labels
 from .._common.validation import SamplesLike
 from ..codes.binary import BinaryCodes
 from ..codes.hamming_words import HammingWords
 from ..codes.queries import EncodedQueries
-from ..index.memory import MemoryIndex
-from ..index.posterior import PosteriorIndex
 from .base import BaseHasher
 
 
@@ -71,13 +68,6 @@ class WordHasher(BaseHasher):
         packed[columns >= 0] = BinaryCodes.from_signs(self.codewords_).packed[columns[columns >= 0]]
         known = np.where(columns >= 0, columns, words.columns_of(codes))
         return words.with_labels(replace(codes, packed=packed), known)
-
-    def make_index(self, codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int | None = None) -> MemoryIndex:
-        """Return an index of these codes that orders them by how likely they are of the class of a query."""
-        words = self.words
-        if words is None:
-            return super().make_index(codes, ids, n_jobs=n_jobs)
-        return PosteriorIndex.from_codes(codes, ids, words=words, n_jobs=n_jobs)
 
     def _query_codes(self, posteriors: np.ndarray) -> BinaryCodes:
         assert self.words is not None
