@@ -22,11 +22,15 @@ class EncodedQueries:
         How likely each query is of each class, in the order of ``hasher.classes_``; None if the hasher cannot tell.
     vectors : array of shape (n_queries, n_features), default=None
         The queries themselves, for indexes that compare vectors.
+    numbers : array of shape (n_classes,), default=None
+        The position of each class of the posteriors in the codebook, where there is one: hashers that share a codebook
+        may know different classes of it.
     """
 
     codes: BinaryCodes
     posteriors: np.ndarray | None = None
     vectors: np.ndarray | None = None
+    numbers: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.codes, BinaryCodes):
@@ -46,7 +50,7 @@ class EncodedQueries:
         """Select queries."""
         posteriors = None if self.posteriors is None else self.posteriors[rows]
         vectors = None if self.vectors is None else self.vectors[rows]
-        return EncodedQueries(self.codes[rows], posteriors, vectors)
+        return replace(self, codes=self.codes[rows], posteriors=posteriors, vectors=vectors)
 
     def pooled(self, groups: np.ndarray) -> EncodedQueries:
         """Return queries to which classes of one group are the same class.

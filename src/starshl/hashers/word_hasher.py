@@ -42,7 +42,7 @@ class WordHasher(BaseHasher):
         if self.words is None:
             return super().encode_queries(X)
         posteriors = self.predict_proba(X)
-        return EncodedQueries(self._query_codes(posteriors), posteriors)
+        return EncodedQueries(self._query_codes(posteriors), posteriors, numbers=self.words.numbers)
 
     def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
         """Return the codes of items: the codeword of the label where it is a class of the fit, else their own word.
