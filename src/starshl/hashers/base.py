@@ -258,7 +258,7 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return self.codes_of_scores(self.decision_function(X))
 
     def codes_of_scores(self, scores: np.ndarray) -> BinaryCodes:
-        """Return the codes of queries, given what :meth:`decision_function` returned for them."""
+        """Return the codes of queries, given what :meth:`decision_function` returned, of a hasher without ``words``."""
         return self.as_codes(BinaryCodes.from_scores(scores).packed)
 
     def as_codes(self, packed: np.ndarray) -> BinaryCodes:
