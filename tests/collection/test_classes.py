@@ -287,3 +287,11 @@ def test_a_class_is_not_renamed_to_what_marks_items_without_a_label(
         with pytest.raises(ValueError, match="without a label"):
             collection.rename_class(label, name)
         assert collection.label_counts() == {label: 4}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_filter_on_a_label_passes_nothing_where_no_item_ever_had_one(tmp_path: Path) -> None:
+    rows = np.eye(4)
+    with Collection.create(tmp_path / "items", LSHash(8, random_state=0).fit(rows)) as collection:
+        collection.add(rows)
+        assert collection.find(labels=["nobody"]).tolist() == []

@@ -77,7 +77,10 @@ def _labeled(state: State, store: Store, texts: tuple[str, ...]) -> np.ndarray:
     note = unknown_labels_note(state, store, texts)
     if note is not None:
         warn_caller(note)
-    wanted = np.isin(np.arange(len(state.vocabulary.names)), state.vocabulary.members(texts))
+    members = state.vocabulary.members(texts)
+    if not members:
+        return np.zeros(len(state.index), np.bool_)
+    wanted = np.isin(np.arange(len(state.vocabulary.names)), members)
     return _passing(state, store, CLASSES, lambda column: column.masked(wanted[column.values]))
 
 
