@@ -316,6 +316,10 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         # A large fit may keep the codes of some rows only.
         return self.encode_database(X, y) if kept is None or len(kept) != np.shape(cast(Any, X))[0] else kept
 
+    def encode_left_out(self, X: SamplesLike) -> BinaryCodes:
+        """Return the codes of the rows of the fit as items without labels, each coded without itself if it can be."""
+        return self.encode_database(X)
+
     def make_index(self, codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int | None = None) -> MemoryIndex:
         """Return an index of these codes that compares them as this hasher does; see :func:`starshl.make_index`."""
         if self.words is not None:

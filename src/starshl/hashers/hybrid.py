@@ -419,6 +419,11 @@ class HybridHasher(BaseHasher):
         check_is_fitted(self)
         return self.as_codes(self.training_packed_)
 
+    def encode_left_out(self, X: SamplesLike) -> BinaryCodes:
+        """Return the codes of the rows of the fit as items without labels, each of the posterior without itself."""
+        rows = check_rows(self, X, fitting=False, accept_sparse=True)
+        return self.as_codes(self._join(self.words.numbers_of(self.class_hasher_.training_proba(rows)), rows).packed)
+
     def make_index(
         self, codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int | None = None
     ) -> HybridIndex | ResidualIndex:

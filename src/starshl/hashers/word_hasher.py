@@ -58,6 +58,12 @@ class WordHasher(BaseHasher):
         codes = BinaryCodes.from_signs(self.words.encode(self.predict_proba(X)), self.space_id_)
         return codes if y is None else self.relabel(codes, y)
 
+    def encode_left_out(self, X: SamplesLike) -> BinaryCodes:
+        """Return the codes of the rows of the fit as items without labels, each of the posterior without itself."""
+        if self.words is None:
+            return super().encode_left_out(X)
+        return BinaryCodes.from_signs(self.words.encode(self.training_proba(X)), self.space_id_)
+
     def relabel(self, codes: BinaryCodes, y: LabelsLike) -> BinaryCodes:
         """Return the codes with the codewords of these labels; without a known label, a code stays as it is."""
         words = self.words
