@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,7 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         content = numpy_helper.to_array(tensor)
         container.add_initializer(free(name), tensor.data_type, list(content.shape), content.ravel())
     for node in rows.graph.nodes:
-        attributes = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
+        attributes = {each.name: _renamed(onnx.helper.get_attribute_value(each), free) for each in node.attribute}
         container.add_node(
             node.op_type,
             [free(name) for name in node.input],
@@ -95,3 +96,16 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
             name=scope.get_unique_operator_name(f"starshl_{node.op_type}"),
             **attributes,
         )
+
+
+def _renamed(attribute: Any, free: Callable[[str], str]) -> Any:
+    """Return an attribute of a node; if it is a graph, the body of a loop, with free names in all of it."""
+    if not isinstance(attribute, onnx.GraphProto):
+        return attribute
+    renamed = onnx.GraphProto()
+    renamed.CopyFrom(attribute)
+    for value in [*renamed.input, *renamed.output, *renamed.initializer]:
+        value.name = free(value.name)
+    for node in renamed.node:
+        node.input[:], node.output[:] = [free(name) for name in node.input], [free(name) for name in node.output]
+    return renamed
