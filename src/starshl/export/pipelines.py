@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from .._common.extras import require
 from ..codes.binary import n_bytes
 from ..hashers.base import BaseHasher
 from ..hashers.catalog import METHODS, WRAPPERS, get_class
-from .graph import OPSET, Graph, Value, numpy_helper, onnx
+from .graph import OPSET, OPSETS, Graph, Value, numpy_helper, onnx, renamed
 from .onnx_model import build_outputs
 
 # skl2onnx asks every classifier whether to turn probabilities into dictionaries. A hasher has none among its outputs.
@@ -87,25 +86,13 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         content = numpy_helper.to_array(tensor)
         container.add_initializer(free(name), tensor.data_type, list(content.shape), content.ravel())
     for node in rows.graph.nodes:
-        attributes = {each.name: _renamed(onnx.helper.get_attribute_value(each), free) for each in node.attribute}
+        own = renamed(node, free)
         container.add_node(
-            node.op_type,
-            [free(name) for name in node.input],
-            [free(name) for name in node.output],
-            op_version=OPSET,
-            name=scope.get_unique_operator_name(f"starshl_{node.op_type}"),
-            **attributes,
+            own.op_type,
+            list(own.input),
+            list(own.output),
+            op_domain=own.domain,
+            op_version=OPSETS[own.domain],
+            name=scope.get_unique_operator_name(f"starshl_{own.op_type}"),
+            **{each.name: onnx.helper.get_attribute_value(each) for each in own.attribute},
         )
-
-
-def _renamed(attribute: Any, free: Callable[[str], str]) -> Any:
-    """Return an attribute of a node; if it is a graph, the body of a loop, with free names in all of it."""
-    if not isinstance(attribute, onnx.GraphProto):
-        return attribute
-    renamed = onnx.GraphProto()
-    renamed.CopyFrom(attribute)
-    for value in [*renamed.input, *renamed.output, *renamed.initializer]:
-        value.name = free(value.name)
-    for node in renamed.node:
-        node.input[:], node.output[:] = [free(name) for name in node.input], [free(name) for name in node.output]
-    return renamed
