@@ -66,11 +66,10 @@ def compare(hasher, model, images):
         began = perf_counter()
         (given,) = session.run(["codes"], {"X": chunk})
         middle = perf_counter()
-        scores = hasher.decision_function(chunk)
-        differ.append(given ^ hasher.codes_of_scores(scores).packed)
+        differ.append(given ^ hasher.encode(chunk).packed)
         seconds[1] += perf_counter() - middle
         seconds[0] += middle - began
-        sizes.append(np.abs(scores).astype(np.float32))
+        sizes.append(np.abs(hasher.decision_function(chunk)).astype(np.float32))
     packed, size = np.concatenate(differ), np.concatenate(sizes)
     bits = np.unpackbits(packed, axis=1, bitorder="little", count=hasher.n_bits_).astype(bool)
     farthest = (size / (size.max(axis=0) + np.finfo(np.float32).tiny))[bits].max(initial=0)

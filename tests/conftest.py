@@ -1,6 +1,7 @@
 """Data for the whole suite: what ships with scikit-learn, and the folder of data sets where there is one; markers."""
 
 import os
+import shutil
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,6 +49,21 @@ def digits():
     """All 1,797 digits, pixels in [0, 1]."""
     X, y = load_digits(return_X_y=True)
     return X / 16.0, y
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    """One browser for all tests of a module: where sync_playwright is open, no other event loop can run."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    path = os.environ.get("STARSHL_BROWSER") or next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        pytest.skip("there is no browser: install Debian's chromium, or name one in STARSHL_BROWSER")
+    arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    with sync_api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=path, args=arguments)
+        yield running
+        running.close()
 
 
 @pytest.fixture

@@ -113,7 +113,7 @@ def test_collection_takes_raw_tables_and_keeps_other_columns_as_metadata(tmp_pat
     answer("index", "build", tmp_path / "items", tmp_path / "model", path)
     query = write_csv(tmp_path / "query.csv", ["text", "price"], [["fresh old bread"], [2]])
     hits = answer("index", "search", tmp_path / "items", query, "-k", 3)
-    assert {hit["metadata"]["label"] for hit in hits[0]} == {"bread"}
+    assert {hit["label"] for hit in hits[0]} == {"bread"}
 
 
 def test_a_model_with_preprocessing_can_be_compressed(wine, tmp_path, answer):

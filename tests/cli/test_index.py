@@ -281,4 +281,5 @@ def test_items_and_queries_come_from_json_lines(built):
         "label": None,
         "code_from": "vector",
         "rescored": None,
+        "probability": None,
     }

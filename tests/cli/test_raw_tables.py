@@ -144,11 +144,11 @@ def test_columns_of_the_model_become_metadata_if_they_are_named_and_stay_so(tmp_
     answer("index", "build", made, model, table, "--labels", "kind", "--metadata", "age", "--field", "age=int")
     answer("index", "add", made, more, "--labels", "kind")
     ((hit, *_),) = answer("index", "search", made, "--item", 3, "-k", 1, "--where", "age=91")
-    assert (hit["id"], hit["metadata"]) == (40, {"age": 91, "kind": "u"})
+    assert (hit["id"], hit["label"], hit["metadata"]) == (40, "u", {"age": 91})
     both = starshl("index", "build", tmp_path / "both", model, table, "--labels", "kind", "--metadata", "all")
     assert "Hits will show" not in both.stdout
     ((hit,),) = answer("index", "search", tmp_path / "both", "--item", 0, "-k", 1)
-    assert hit["metadata"] == {"age": 20, "income": 0.0, "kind": "u"}
+    assert (hit["label"], hit["metadata"]) == ("u", {"age": 20, "income": 0.0})
     refused = starshl("index", "build", tmp_path / "none", model, table, "--metadata", "name")
     assert (refused.exit_code, "'name' is no column" in refused.stderr) == (2, True)
     assert "come from age, income" in refused.stderr
@@ -158,4 +158,4 @@ def test_a_collection_of_vectors_keeps_columns_too(tmp_path, answer):
     table = write(tmp_path / "t.csv", CELLS)
     answer("vectors", table, "--labels", "kind", "-b", 2, "-o", tmp_path / "made", "--metadata", "income")
     ((hit,),) = answer("index", "search", tmp_path / "made", "--item", 1, "-k", 1)
-    assert hit["metadata"] == {"income": 0.3, "kind": "v"}
+    assert (hit["label"], hit["metadata"]) == ("v", {"income": 0.3})

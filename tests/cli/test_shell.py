@@ -43,12 +43,14 @@ def test_a_traceback_is_shown_on_request():
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT for a single process")
-def test_ctrl_c_exits_130_without_a_traceback():
+def test_ctrl_c_exits_130_without_a_traceback(tmp_path):
     # A process started in the background may ignore interrupts. A hook before its start would undo that too, but it
     # forks, and forking below a test that uses gRPC lets that library write to the standard error read here.
     python, flag, code = STARSHL
     code = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler); {code}"
-    process = subprocess.Popen([python, flag, code, "demo"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    command = [python, flag, code, "demo", "-o", str(tmp_path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stderr.readline().startswith("The page will be in")
     assert process.stderr.readline().startswith("compiling")
     assert process.stderr.readline().startswith("learning:")
     process.send_signal(signal.SIGINT)

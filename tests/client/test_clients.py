@@ -11,7 +11,7 @@ import httpx
 import numpy as np
 import pytest
 
-from starshl import Collection
+from starshl import Collection, StarRidge
 from starshl.client import (
     AsyncClient,
     Client,
@@ -120,6 +120,29 @@ def test_a_client_finds_what_the_collection_finds(things, app, rows):
             assert things.search(rows[:3], 4, **options) == collection.search(rows[:3], 4, **options)
             assert things.search(items=[2, 5], **options) == collection.search(items=[2, 5], **options)
         assert things.get([2, 5], vectors=True) == collection.get([2, 5], vectors=True)
+
+
+def test_least_probabilities_are_sent_and_probabilities_arrive(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 90)
+    X = rng.normal(size=(3, 4))[y] + rng.normal(size=(90, 4))
+    with Collection.create(tmp_path / "likely", StarRidge(12, random_state=0).fit(X, y)) as likely:
+        likely.add(X)
+        expected = likely.search(X[:4], 50, min_probability=0.5)
+        assert 0 < len(expected[0].hits) < 50
+    app = create_app(lambda observer: Service([tmp_path / "likely"], observer=observer))
+
+    async def ask():
+        async with AsyncClient("http://localhost", transport=Lossy(app), retries=QUICK) as client:
+            return await client.collection("likely").search(X[:4], 50, min_probability=0.5)
+
+    assert asyncio.run(ask()) == expected
+    with Client("http://localhost", transport=Blocking(Lossy(app)), retries=QUICK) as client:
+        answers = client.collection("likely").search(X[:4], 50, min_probability=0.5)
+        assert client.collection("likely").info().hit_probabilities
+    app.state.service.close()
+    assert answers == expected
+    assert min(hit.probability for found in answers for hit in found.hits) >= 0.5
 
 
 def test_filters_list_count_recommend_and_remove(things, rows):

@@ -28,6 +28,14 @@ def test_merged_classes_are_one_class_and_removed_ones_none():
     np.testing.assert_allclose((pooled.posteriors @ items.T).ravel(), by_hand, atol=1e-6)
 
 
+def test_merged_posteriors_are_the_same_for_any_batch():
+    posteriors = np.random.default_rng(0).dirichlet(np.ones(12), 200).astype(np.float32)
+    queries = EncodedQueries(BinaryCodes.from_signs(np.ones((200, 3))), posteriors)
+    groups = np.array([0] * 7 + [7, 7, 7, 10, -1])
+    together, alone = queries.pooled(groups), [queries[row : row + 1].pooled(groups) for row in range(200)]
+    np.testing.assert_array_equal(together.posteriors, np.concatenate([each.posteriors for each in alone]))
+
+
 def test_codes_alone_have_nothing_to_merge():
     queries = EncodedQueries(CODES)
     assert queries.pooled(np.array([0, 0])) is queries

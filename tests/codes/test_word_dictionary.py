@@ -75,6 +75,14 @@ def test_too_few_numbers_for_labels_code_them_like_other_posteriors(n_bits):
     assert words.columns_of(BinaryCodes.from_signs(words.encode(np.eye(5)))).tolist() == [-1] * 5
 
 
+def test_sure_rows_keep_their_class_if_labels_have_no_room():
+    posteriors = np.eye(3)[np.arange(3000) % 3]
+    posteriors[0] = [0.6, 0.4, 0.0]
+    words = WordDictionary.fitted(posteriors, 2)
+    assert not words.has_labels
+    assert words.decode(words.numbers_of(np.eye(3))).argmax(axis=1).tolist() == [0, 1, 2]
+
+
 def test_more_numbers_lose_less():
     posteriors, lost = posteriors_of(2000, 6, seed=4), []
     for n_bits in (3, 5, 7, 9):

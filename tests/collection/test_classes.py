@@ -13,6 +13,7 @@ from starshl import Collection, HybridHasher, StarRidge, StarSHL
 from starshl.collection.vocabulary import Event, Vocabulary
 from starshl.exceptions import CollectionFormatError
 from starshl.hashers.base import BaseHasher
+from starshl.hashers.baselines import LSHash
 from starshl.labeling import Lesson
 
 NAMES = np.array(["zero", "one", "two", "three"])
@@ -274,3 +275,23 @@ def test_a_damaged_vocabulary_is_refused(named: Collection, statement: str) -> N
     connection.close()
     with pytest.raises(CollectionFormatError):
         Collection(named.folder)
+
+
+@pytest.mark.parametrize(("label", "name"), [("a", ""), (3, -1)])
+def test_a_class_is_not_renamed_to_what_marks_items_without_a_label(
+    tmp_path: Path, label: str | int, name: str | int
+) -> None:
+    rows = np.eye(4)
+    with Collection.create(tmp_path / "items", LSHash(8, random_state=0).fit(rows)) as collection:
+        collection.add(rows, labels=[label] * 4)
+        with pytest.raises(ValueError, match="without a label"):
+            collection.rename_class(label, name)
+        assert collection.label_counts() == {label: 4}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_filter_on_a_label_passes_nothing_where_no_item_ever_had_one(tmp_path: Path) -> None:
+    rows = np.eye(4)
+    with Collection.create(tmp_path / "items", LSHash(8, random_state=0).fit(rows)) as collection:
+        collection.add(rows)
+        assert collection.find(labels=["nobody"]).tolist() == []

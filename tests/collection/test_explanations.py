@@ -153,6 +153,18 @@ def test_both_parts_of_the_distance_of_a_hybrid_are_explained(tmp_path, rows, la
     assert [part for _, part in why.kernels] == pytest.approx(np.sort(parts.by_kernel[place])[::-1][:3])
 
 
+def test_clusters_of_words_are_told_by_the_nearest_codewords(tmp_path, rows, query):
+    clusters = StarRidge(16, n_codewords=4, random_state=0).fit(rows)
+    with Collection.create(tmp_path / "clusters", clusters) as collection:
+        collection.add(rows)
+        (why,) = collection.explain(query, collection.search(query, k=1)[0])
+    assert why.probability is None
+    distances = clusters.codeword_distances(query)[0]
+    assert why.query_class == ClassOfCode(int(distances.argmin()), int(distances.min()))
+    assert why.kernels
+    assert why.training_rows
+
+
 def test_clusters_in_a_hybrid_code_have_no_names(tmp_path, rows, query):
     hasher = HybridHasher(8, random_state=0).fit(rows)
     with Collection.create(tmp_path / "items", hasher) as collection:

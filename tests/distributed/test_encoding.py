@@ -59,7 +59,12 @@ def test_items_with_labels_get_their_codewords(client, digits, tmp_path):
     hasher = StarRidge(16, random_state=0).fit(X[:300], y[:300])
     np.save(tmp_path / "rows.npy", X)
     encode(hasher, tmp_path / "rows.npy", tmp_path / "codes", client=client, labels=y, database=True)
-    assert load_codes(tmp_path / "codes") == hasher.encode_database(X, y)
+    expected = hasher.encode_database(X, y)
+    assert load_codes(tmp_path / "codes") == expected
+    # Bytes do not say that these classes are certain; labels do.
+    relabeled = hasher.relabel(load_codes(tmp_path / "codes"), y)
+    np.testing.assert_array_equal(relabeled.classes, expected.classes)
+    np.testing.assert_array_equal(hasher.words.posteriors_of(relabeled).max(axis=1), 1)
 
 
 def test_a_killed_worker_costs_a_retry_and_not_the_run(client, files, hasher, X, tmp_path, kill_a_worker):

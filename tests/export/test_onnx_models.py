@@ -4,6 +4,10 @@ import numpy as np
 import onnxruntime
 import pytest
 from sklearn.datasets import load_digits
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier
 from sklearn.preprocessing import PowerTransformer
 from typer.testing import CliRunner
 
@@ -13,7 +17,7 @@ from starshl.data.features import Impute, OneHot, PictureFeatures, Reduce, Scale
 from starshl.exceptions import MissingCapabilityError, NotExpressibleError
 from starshl.export import to_onnx, words_of
 from starshl.export.onnx_model import open_session, single_row_latency
-from starshl.hashers import BaseHasher, Facts, PreparedHasher, picture_hasher
+from starshl.hashers import BaseHasher, ClassifierHasher, Facts, PreparedHasher, picture_hasher
 from starshl.hashers.baselines import KernelLSH, LSHash
 from starshl.learning.kernels import (
     Cauchy,
@@ -288,3 +292,45 @@ def test_the_time_of_one_row_is_measured(digits):
     latency = single_row_latency(to_onnx(hasher, precision="float32"), hasher, X[0])
     assert latency.onnx > 0
     assert latency.encode > 0
+
+
+CLASSIFIERS = {
+    "scaled logistic regression": None,
+    "logistic regression": LogisticRegression(max_iter=200),
+    "two classes": LogisticRegression(max_iter=200),
+    "network": MLPClassifier(20, max_iter=50, random_state=0),
+    "naive Bayes": GaussianNB(var_smoothing=1e-2),
+    "forest": RandomForestClassifier(10, random_state=0),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_codes_of_a_classifier_are_those_of_encode(name, digits):
+    X, y = digits
+    hasher = ClassifierHasher(CLASSIFIERS[name], 20, random_state=0)
+    hasher.fit(X[:200], y[:200] % 2 if name == "two classes" else y[:200])
+    given = run(hasher, X, outputs=["codes", "scores", "label", "probabilities"])
+    differ = (given["codes"] != hasher.encode(X).packed).any(axis=1)
+    # Words that stand for a posterior nearly as well may change places with its last digits.
+    assert differ.mean() <= (0.01 if name in ("network", "naive Bayes", "forest") else 0)
+    np.testing.assert_array_equal(given["label"], hasher.predict(X))
+    np.testing.assert_allclose(given["probabilities"], hasher.predict_proba(X), atol=1e-6)
+    np.testing.assert_allclose(given["scores"], hasher.decision_function(X), atol=1e-5)
+    codes = run(hasher, X.astype(np.float32), precision="float32")["codes"]
+    assert np.mean((codes != hasher.encode(X.astype(np.float32)).packed).any(axis=1)) < 0.02
+
+
+def test_a_hybrid_takes_its_classes_from_a_classifier(digits):
+    X, y = digits
+    hasher = HybridHasher(20, class_hasher=ClassifierHasher(random_state=0), random_state=0).fit(X[:200], y[:200])
+    np.testing.assert_array_equal(run(hasher, X)["codes"], hasher.encode(X).packed)
+
+
+def test_a_classifier_that_cannot_be_converted_is_named(digits):
+    class Own(GaussianNB):
+        pass
+
+    X, y = digits
+    with pytest.raises(NotExpressibleError, match=r"an? Own: .*LogisticRegression"):
+        to_onnx(ClassifierHasher(Own(var_smoothing=1e-2), 8, random_state=0).fit(X[:120], y[:120]))

@@ -294,3 +294,26 @@ def test_probabilities_of_the_page_are_those_of_the_collection(method, runtime, 
             # Scripts have no exponential in single precision, in which Python decodes a stored item that is asked for.
             assert answer["distances"] == pytest.approx([hit.distance for hit in hits], abs=1e-6)
             assert answer["probabilities"] == pytest.approx([hit.probability for hit in hits], abs=1e-6)
+
+
+def test_the_slider_of_a_page_leaves_out_what_is_less_likely(chromium, runtime, tmp_path):
+    X, y = load_digits(return_X_y=True)
+    hasher = StarRidge(24, random_state=0).fit(X[:100], y[:100])
+    with Collection.create(tmp_path / "items", hasher) as items:
+        items.add(X[300:340])
+        write_search_page(items, tmp_path / "page.html", runtime=runtime)
+        hits = items.search(items=[3], k=24)[0]
+    page = chromium.new_page()
+    page.goto((tmp_path / "page.html").as_uri())
+    page.wait_for_selector("html[data-ready]")
+    page.fill("#find", "Item 3")
+    page.click("#found button")
+    for keys, least in (("Home", 0), ("ArrowRight", 0.05), ("End", 1)):
+        page.focus("#least")
+        page.keyboard.press(keys)
+        likely = [str(hit.id) for hit in hits if hit.probability >= least]
+        assert page.eval_on_selector_all("#results li", "all => all.map((each) => each.dataset.id)") == likely
+        assert page.text_content("#least-shown") == f"{100 * least:.0f}%"
+    assert likely == []
+    assert "ask for less" in page.text_content("#status")
+    page.close()

@@ -227,6 +227,7 @@ def test_classifiers_that_cannot_be_used_are_refused(digits):
         (LogisticRegression(), y * 0, "1 class"),
         (LogisticRegression(), None, "requires y"),
         (LogisticRegression(), np.where(np.arange(len(y)) < 2, np.arange(len(y)) % 2, -1), "three or more"),
+        (LogisticRegression(), np.where(np.arange(len(y)) < 3, np.arange(len(y)), -1), "no two of one class"),
     ]
     for classifier, labels, part in wrong:
         with pytest.raises(ValueError, match=part):

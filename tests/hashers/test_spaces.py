@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 import starshl
-from starshl import BinaryCodes, HybridHasher, StarRidge, StarSHL, make_index
+from starshl import BinaryCodes, Codebook, HybridHasher, StarRidge, StarSHL, make_index
 from starshl.data.features import Scale
 from starshl.exceptions import SpaceMismatchError
 from starshl.hashers import PreparedHasher
@@ -172,3 +172,17 @@ def test_hasher_that_no_file_can_hold_makes_codes_of_unknown_space(digits):
         assert codes.space_id is None
         assert make_index(codes, hasher=hasher).space_id is None
         assert hasher.space_id_ is None
+
+
+def test_queries_over_other_classes_of_one_codebook_are_refused(digits):
+    X, y = digits
+    codebook = Codebook.make(range(4), n_bits=16, random_state=0)
+    ours, theirs = (np.isin(y, classes) for classes in ([0, 1, 2], [0, 1, 3]))
+    old = StarRidge(16, codewords=codebook, random_state=0).fit(X[ours], y[ours])
+    new = StarRidge(16, codewords=codebook, random_state=0).fit(X[theirs], y[theirs])
+    index = old.make_index(old.encode_database(X[ours], y[ours]))
+    index.search(old.encode_queries(X[:5]))
+    with pytest.raises(ValueError, match="other classes of the codebook"):
+        index.search(new.encode_queries(X[:5]))
+    # A code says which class it is near, whoever made it.
+    assert y[ours][index.search(new.encode(X[y == 1][:1]), k=5).ids[0]].tolist() == [1] * 5

@@ -157,6 +157,17 @@ def test_stored_items_can_be_queries(kind):
         assert np.array_equal(ours, theirs)
 
 
+def test_vectors_of_stored_items_are_the_same_for_any_batch():
+    rng = np.random.default_rng(0)
+    components = np.linalg.qr(rng.normal(size=(60, 40)))[0].T
+    reconstruction = Reconstruction(rng.normal(size=(3, 60)), components, rng.random(40))
+    words = WordDictionary.fitted(rng.dirichlet(np.ones(3), 200), 4)
+    index = ResidualIndex(44, words, reconstruction=reconstruction, class_weight=1, unit=1, saturation=1)
+    ids = index.add(BinaryCodes.from_signs(rng.choice([-1, 1], size=(50, 44))))
+    alone = np.concatenate([index.queries_of([each]).vectors for each in ids])
+    np.testing.assert_array_equal(index.queries_of(ids).vectors, alone)
+
+
 def test_saved_index_gives_the_same_answers(kind, tmp_path):
     case = added(make_case(kind), [390])
     case.index.save(tmp_path / "codes.index")

@@ -59,7 +59,7 @@ def n_items(ask):
         ({**GOOD, "metadata": {"a": "\0"}}, "The metadata of line 5 contains the NUL character"),
         (
             '{"vector": [0, 0, 0, 0, 0, 0, 0, 0], "reference": "\\ud800"}',
-            "Line 5, reference: Input should be a valid string",
+            "Line 5, reference: the text contains half of a surrogate pair",
         ),
         ({**GOOD, "metadata": {"a": "\ud800"}}, "The metadata of line 5 contains half of a surrogate pair"),
         ({**GOOD, "id": 3}, "have an id and some have none"),

@@ -15,6 +15,7 @@ from starshl import Collection
 from starshl.client import AsyncClient, Client, ServiceProblem
 from starshl.collection import Preview
 from starshl.data.features import Text
+from starshl.hashers.baselines import LSHash
 from starshl.service import Service, create_app, inputs
 from starshl.service.errors import BusyError
 
@@ -310,3 +311,21 @@ def test_the_texts_of_a_batch_that_have_no_known_word_are_named_and_the_others_a
     assert note.startswith("None of the words of texts[1] ('zzzz') is known to this collection, so the code there")
     refused = ask("POST", f"{root}/predict", json={"texts": ["hot soup", " "]})
     assert (refused.status_code, "rows 1, counted from 0" in refused.json()["detail"]) == (422, True)
+
+
+def test_pages_of_a_collection_whose_function_is_not_at_hand_are_shown_and_ask_for_no_text(tmp_path):
+    def describe(texts):
+        return np.array([[len(text), text.count("o"), 1.0] for text in texts])
+
+    texts = [f"hot soup number {number}" for number in range(12)]
+    hasher = LSHash(16, random_state=0).fit(describe(texts))
+    with Collection.create(tmp_path / "own", hasher, vectors="float16", embedder=describe, kind="texts") as own:
+        own.add(own.embed(texts), metadata=[{"text": text} for text in texts])
+    service = InProcess(create_app(lambda observer: Service([tmp_path / "own"], observer=observer)))
+    try:
+        page = service("GET", "/explore/own", root="")
+        answer = service("POST", "/collections/own/search", json={"texts": ["soup"]})
+    finally:
+        service.close()
+    assert page.status_code == 200
+    assert (answer.status_code, "describe" in answer.json()["detail"]) == (422, True)

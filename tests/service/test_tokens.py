@@ -94,6 +94,7 @@ def test_a_body_is_not_read_before_the_token(guarded):
 def test_tokens_come_from_a_file_and_from_the_environment(tmp_path):
     file = tmp_path / "tokens"
     file.write_text(f"# for the shop\nread {READER}  # comment\n\nwrite {WRITER} 2999-01-31\n")
+    file.chmod(0o600)
     tokens = read_tokens(file, {"STARSHL_READ_TOKEN": "environment-" + "x" * 20})
     assert len(tokens) == 3
     assert tokens.find(READER).right == READ
@@ -117,6 +118,7 @@ def test_tokens_come_from_a_file_and_from_the_environment(tmp_path):
 def test_a_file_of_tokens_that_cannot_be_read_is_refused_without_showing_them(tmp_path, text, message):
     file = tmp_path / "tokens"
     file.write_text(text)
+    file.chmod(0o600)
     with pytest.raises(ValueError, match=message) as caught:
         read_tokens(file, {})
     assert READER not in str(caught.value)

@@ -101,7 +101,7 @@ class Codebook:
     def numbered(cls, classes: ArrayLike, n_reserved: int = 0) -> Self:
         """Return a codebook of the shortest words: those of 0, 1, 2, ... in binary, lowest bit first.
 
-        They have ceil(log2(n_classes + n_reserved)) bits, as in the class field of a :class:`starshl.HybridHasher`.
+        They have ceil(log2(n_classes + n_reserved)) bits.
         """
         classes = _check_classes(classes)
         n_words = len(classes) + check_integer(n_reserved, "n_reserved", low=0)

@@ -22,11 +22,15 @@ class EncodedQueries:
         How likely each query is of each class, in the order of ``hasher.classes_``; None if the hasher cannot tell.
     vectors : array of shape (n_queries, n_features), default=None
         The queries themselves, for indexes that compare vectors.
+    numbers : array of shape (n_classes,), default=None
+        The position of each class of the posteriors in the codebook, where there is one: hashers that share a codebook
+        may know different classes of it.
     """
 
     codes: BinaryCodes
     posteriors: np.ndarray | None = None
     vectors: np.ndarray | None = None
+    numbers: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.codes, BinaryCodes):
@@ -46,7 +50,7 @@ class EncodedQueries:
         """Select queries."""
         posteriors = None if self.posteriors is None else self.posteriors[rows]
         vectors = None if self.vectors is None else self.vectors[rows]
-        return EncodedQueries(self.codes[rows], posteriors, vectors)
+        return replace(self, codes=self.codes[rows], posteriors=posteriors, vectors=vectors)
 
     def pooled(self, groups: np.ndarray) -> EncodedQueries:
         """Return queries to which classes of one group are the same class.
@@ -58,8 +62,13 @@ class EncodedQueries:
         """
         if self.posteriors is None:
             return self
-        same = (groups[:, None] == groups) & (groups >= 0)
-        return replace(self, posteriors=(self.posteriors @ same.astype(np.float32)))
+        pooled = np.where(groups >= 0, self.posteriors, np.float32(0))
+        different, sizes = np.unique(groups[groups >= 0], return_counts=True)
+        for group in different[sizes > 1]:
+            members = groups == group
+            # One class after the other: a matrix product sums in an order that depends on how many queries there are.
+            pooled[:, members] = np.cumsum(self.posteriors[:, members], axis=1, dtype=np.float64)[:, -1:]
+        return replace(self, posteriors=pooled)
 
 
 def _check_rows(given: ArrayLike, name: str, n_codes: int) -> np.ndarray:

@@ -32,7 +32,7 @@ class WordDictionary:
     entries : array of shape (2**n_bits or fewer, n_classes)
         Rows that sum to one. If the first ``n_classes`` are certain, they are the words of labels.
     n_bits : int
-        Length of a number in binary.
+        Length of a number in binary. Labels have words if there are at least two numbers per class.
     """
 
     entries: np.ndarray
@@ -63,7 +63,9 @@ class WordDictionary:
     @property
     def has_labels(self) -> bool:
         """Whether the first entries are the certain ones of labels."""
-        return len(self.entries) > self.n_classes and bool(np.all(np.diag(self.entries) == 1))
+        # Without room for them, entries that are learned from sure rows may be certain, too.
+        has_room = len(self.entries) > self.n_classes and 1 << self.n_bits >= 2 * self.n_classes
+        return has_room and bool(np.all(np.diag(self.entries) == 1))
 
     def numbers_of(self, posteriors: np.ndarray) -> np.ndarray:
         """Return the number of the learned entry of least cross-entropy for each posterior."""

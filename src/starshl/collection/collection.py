@@ -36,7 +36,7 @@ from .filters import count_labels, count_values, kind_of_labels, labels_by_id, p
 from .folder import Kernels, digest_of_model, save_model
 from .items import Row, item_of, metadata_of
 from .journal import check_entry, check_receipt, find_receipt, read_entries
-from .labels import check_kind, kind_of, label_text
+from .labels import check_kind, item_labels, kind_of, label_text
 from .model_classes import ModelClasses, texts_of_classes
 from .options import FilterKeywords, Filters, Metric, SearchKeywords, SearchOptions, takes_keywords
 from .predictions import check_has_classes, predicted
@@ -348,6 +348,10 @@ class Collection:
         """
         text, new = label_text(label), label_text(name)
         check_kind([new], kind_of([text]), "the class")
+        if not item_labels([name], 1).labeled[0]:
+            raise ValueError(
+                f"{name!r} marks items without a label, so no class has this name. Give another, or remove the class."
+            )
         return change_classes(self._session, lambda known, version: known.renamed(text, new, version))
 
     def merge_classes(self, label: Label, into: Label) -> ClassChange:

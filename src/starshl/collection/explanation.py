@@ -87,7 +87,9 @@ def explain_hits(state: State, store: Store, X: SamplesLike, ids: list[int], met
     query = ExplainedQuery.of(state.hasher.for_rows(X), state.shown_classes, X, vector, metric)
     stored = [None] * len(ids) if file is None else list(state.vectors_of(store, ids))
     rows = store.rows(ids)
-    likeness = [None] * len(ids) if state.hasher.words is None else _likeness(state, state.hasher.words, X, ids)
+    words = state.hasher.words
+    has_parts = words is not None and ("probability" in state.hasher.supports or n_class_bits(state.hasher) > 0)
+    likeness = _likeness(state, words, X, ids) if words is not None and has_parts else [None] * len(ids)
     return [
         query.explain(row, label_of(row, state.vocabulary), own, like)
         for row, own, like in zip(rows, stored, likeness, strict=True)
@@ -159,7 +161,7 @@ class ExplainedQuery:
         cls, hasher: BaseHasher, classes: ShownClasses, X: SamplesLike, vector: np.ndarray | None, metric: str
     ) -> ExplainedQuery:
         """Encode the one row of X."""
-        words = hasher.class_words if hasher.words is None else None
+        words = None if "probability" in hasher.supports else hasher.class_words
         return cls(
             hasher.encode(X).to_signs()[0],
             hasher.decision_function(X)[0],

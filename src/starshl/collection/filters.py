@@ -77,8 +77,10 @@ def _labeled(state: State, store: Store, texts: tuple[str, ...]) -> np.ndarray:
     note = unknown_labels_note(state, store, texts)
     if note is not None:
         warn_caller(note)
-    # Items without a class have the number 0 in their column, and there may be no class yet.
-    wanted = np.isin(np.arange(max(len(state.vocabulary.names), 1)), state.vocabulary.members(texts))
+    members = state.vocabulary.members(texts)
+    if not members:
+        return np.zeros(len(state.index), np.bool_)
+    wanted = np.isin(np.arange(len(state.vocabulary.names)), members)
     return _passing(state, store, CLASSES, lambda column: column.masked(wanted[column.values]))
 
 

@@ -214,9 +214,9 @@ class SearchOptions:
         Only items that are of the query's class with at least this probability, which is :attr:`Hit.probability`. Of
         hashers without probabilities, such as ITQ, this is refused: a distance is none.
     by_scores : bool, default=False
-        Order items at equal distance by their inner product with the real-valued scores of the query; needs X. The
-        residual form of a :class:`starshl.HybridHasher`, which compares vectors anyway, does not support it. Rescoring
-        uses the scores in any other case.
+        Order items at equal distance by their inner product with the real-valued scores of the query; needs X. Refused
+        where codes stand for probabilities of classes, as those of :class:`starshl.StarRidge` and
+        :class:`starshl.HybridHasher` do. Rescoring uses the scores in any other case.
     rescore : bool, default=None
         Order the nearest ``k * oversample`` items by the distance between the query and their kept vectors; by default
         if the collection keeps them.

@@ -145,7 +145,11 @@ def read_manifest(folder: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def load_codes(folder: str | os.PathLike[str], partition: int | None = None) -> BinaryCodes:
-    """Return the codes of all rows, or of one partition, of a folder that a run has finished."""
+    """Return the codes of all rows, or of one partition, of a folder that a run has finished.
+
+    A folder holds bytes, which do not say which codes of items follow from labels: these read as words of posteriors
+    that are nearly, not wholly, certain. ``hasher.relabel(codes, labels)`` adds what is missing.
+    """
     manifest = read_manifest(folder)
     if not manifest["complete"]:
         raise ValueError(

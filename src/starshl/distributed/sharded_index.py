@@ -78,9 +78,8 @@ class ShardedIndex(HammingIndex):
     """Exact search over shards that workers hold; equal to one index with all codes.
 
     Every worker answers for its shards, and the answers are merged by distance and then by id: the distance of an item
-    depends on the query and the item alone. A shard is the result of
-    a task that never changes: when a worker is lost, Dask makes its shards again from the codes that were added, or
-    reads them from their files again.
+    depends on the query and the item alone. A shard is the result of a task that never changes: when a worker is lost,
+    Dask makes its shards again from the codes that were added, or reads them from their files again.
 
     Parameters
     ----------

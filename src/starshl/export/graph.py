@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +16,7 @@ onnx = require("onnx", extra="onnx")
 helper = require("onnx.helper", extra="onnx")
 numpy_helper = require("onnx.numpy_helper", extra="onnx")
 OPSET = 18
+OPSETS = {"": OPSET, "ai.onnx.ml": 3}  # the second one has the operators of classifiers
 IR_VERSION = 8
 # A protocol buffer, which an ONNX file is, has at most two gigabytes; names and nodes take a little of them.
 MAX_MODEL_BYTES = 2**31 - 2**20
@@ -215,3 +217,20 @@ def gaussian_expansion(
     r"""Return :math:`\sum_a c_{ba} \exp(-\|x - a\|^2 / scale) + \beta_b`, shape (n, n_bits)."""
     features = (squared_distances(rows, anchors) * (-1.0 / scale)).apply("Exp")
     return project(features, coefficients, intercept)
+
+
+def renamed(node: Any, name_of: Callable[[str], str]) -> Any:
+    """Return a node whose values have other names, also those inside its attributes, which may be bodies of loops."""
+    other = onnx.NodeProto()
+    other.CopyFrom(node)
+    other.name = ""
+    other.input[:], other.output[:] = map(name_of, node.input), map(name_of, node.output)
+    for attribute in other.attribute:
+        if attribute.type == onnx.AttributeProto.GRAPH:
+            body = attribute.g
+            for value in [*body.input, *body.output, *body.initializer]:
+                value.name = name_of(value.name)
+            nodes = [renamed(each, name_of) for each in body.node]
+            del body.node[:]
+            body.node.extend(nodes)
+    return other

@@ -18,7 +18,7 @@ from ..codes.binary import BIT_ORDER, n_bytes
 from ..codes.hamming_words import HammingWords
 from ..data.features.text import Text
 from ..hashers.base import BaseHasher
-from .graph import IR_VERSION, OPSET, Graph, Value, helper, onnx, onnx_type
+from .graph import IR_VERSION, OPSETS, Graph, Value, helper, onnx, onnx_type
 from .hamming_words import query_words
 from .scores import bit_scores, class_index, probabilities
 from .steps import SPLITTING, prepare, text_features, words_of
@@ -52,7 +52,8 @@ def to_onnx(
     Parameters
     ----------
     hasher : fitted hasher
-        Of any method of the catalog, a :class:`starshl.HybridHasher` or a :class:`starshl.hashers.PreparedHasher`.
+        Of any method of the catalog, a :class:`starshl.HybridHasher`, a :class:`starshl.hashers.PreparedHasher`, or a
+        :class:`starshl.hashers.ClassifierHasher` whose classifier skl2onnx converts.
     path : path, default=None
         Where to write the model, completely or not at all.
     outputs : sequence of {"codes", "scores", "label", "probabilities"}, default=None
@@ -158,8 +159,12 @@ def _assemble(hasher: BaseHasher, given: Value, n_features: int, results: dict[s
     ]
     constants = list(graph.initializers.values())
     body = helper.make_graph([*graph.nodes, *named], type(hasher).__name__, inputs, outputs, constants)
+    domains = {"", *(node.domain for node in graph.nodes)}
     model = helper.make_model(
-        body, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION, producer_name="starshl"
+        body,
+        opset_imports=[helper.make_opsetid(domain, OPSETS[domain]) for domain in sorted(domains)],
+        ir_version=IR_VERSION,
+        producer_name="starshl",
     )
     model.producer_version = __version__
     model.doc_string = f"{hasher.method_name}, {hasher.n_bits_} bits; packed codes of {given.name}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from .._common.extras import require
 from ..codes.binary import n_bytes
 from ..hashers.base import BaseHasher
 from ..hashers.catalog import METHODS, WRAPPERS, get_class
-from .graph import OPSET, Graph, Value, numpy_helper, onnx
+from .graph import OPSET, OPSETS, Graph, Value, numpy_helper, onnx, renamed
 from .onnx_model import build_outputs
 
 # skl2onnx asks every classifier whether to turn probabilities into dictionaries. A hasher has none among its outputs.
@@ -86,12 +87,26 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
         content = numpy_helper.to_array(tensor)
         container.add_initializer(free(name), tensor.data_type, list(content.shape), content.ravel())
     for node in rows.graph.nodes:
-        attributes = {each.name: onnx.helper.get_attribute_value(each) for each in node.attribute}
+        own = renamed(node, free)
         container.add_node(
-            node.op_type,
-            [free(name) for name in node.input],
-            [free(name) for name in node.output],
-            op_version=OPSET,
-            name=scope.get_unique_operator_name(f"starshl_{node.op_type}"),
-            **attributes,
+            own.op_type,
+            list(own.input),
+            list(own.output),
+            op_domain=own.domain,
+            op_version=OPSETS[own.domain],
+            name=scope.get_unique_operator_name(f"starshl_{own.op_type}"),
+            **{each.name: onnx.helper.get_attribute_value(each) for each in own.attribute},
         )
+
+
+def _with_outer_names(body: Any, free: Callable[[str], str]) -> Any:
+    """Return a graph inside a node whose values from outside have their names in the pipeline."""
+    renamed = onnx.GraphProto()
+    renamed.CopyFrom(body)
+    own = {each.name for part in (body.input, body.initializer) for each in part}
+    own |= {name for node in body.node for name in node.output}
+    for node in renamed.node:
+        for place, name in enumerate(node.input):
+            if name and name not in own:
+                node.input[place] = free(name)
+    return renamed

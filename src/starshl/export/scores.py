@@ -26,10 +26,12 @@ from ..hashers.baselines.semantic import SemanticHashing, layer_views
 from ..hashers.baselines.sign_binarizer import SignBinarizer
 from ..hashers.baselines.spectral import SpectralHash
 from ..hashers.baselines.spherical import SphericalHash
+from ..hashers.classifier import LEAST_SHARE, ClassifierHasher
 from ..hashers.hybrid import HybridHasher
 from ..hashers.star.kernel_hasher import nearest_classes
 from ..hashers.star.star_ridge import StarRidge
 from ..hashers.star.star_shl import StarSHL
+from .classifiers import classifier_probabilities
 from .graph import MAX_MODEL_BYTES, Value, gaussian_expansion, project, squared_distances, squared_norms
 from .kernels import kernel_expansion
 
@@ -126,6 +128,19 @@ def _softmax(scores: Value, temperature: float) -> Value:
 
 def _ridge_probabilities(ridge: StarRidge, rows: Value) -> Value:
     return _softmax(_bent(ridge, bit_expansion(ridge, rows)), ridge.temperature_)
+
+
+def _tempered(hasher: ClassifierHasher, rows: Value) -> Value:
+    said = classifier_probabilities(hasher.estimator_, rows, hasher.n_features_in_).cast(np.float64)
+    return _softmax(said.apply("Max", LEAST_SHARE).apply("Log"), hasher.temperature_).cast(rows.dtype)
+
+
+def _expected_bits(hasher: ClassifierHasher, rows: Value) -> Value:
+    return _tempered(hasher, rows) @ hasher.codewords_
+
+
+def _largest_probability(hasher: ClassifierHasher, rows: Value) -> Value:
+    return _first_largest(_tempered(hasher, rows))
 
 
 def _largest_class_score(ridge: StarRidge, rows: Value) -> Value:
@@ -296,6 +311,7 @@ def _hybrid(hasher: Any, rows: Value) -> Value:
 SCORES: Writers = {
     StarSHL: bit_expansion,
     StarRidge: posterior_bits,
+    ClassifierHasher: _expected_bits,
     HybridHasher: _hybrid,
     LinearHasher: _hyperplanes,
     LSHash: _planes_or_sampled_features,
@@ -317,7 +333,8 @@ SCORES: Writers = {
 }
 CLASSES: Writers = {
     StarRidge: _largest_class_score,
+    ClassifierHasher: _largest_probability,
     StarSHL: _class_of_nearest_codeword,
     CodewordSVM: _decoded,
 }
-PROBABILITIES: Writers = {StarRidge: _ridge_probabilities}
+PROBABILITIES: Writers = {StarRidge: _ridge_probabilities, ClassifierHasher: _tempered}

@@ -258,7 +258,7 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return self.codes_of_scores(self.decision_function(X))
 
     def codes_of_scores(self, scores: np.ndarray) -> BinaryCodes:
-        """Return the codes of queries, given what :meth:`decision_function` returned for them."""
+        """Return the codes of queries, given what :meth:`decision_function` returned, of a hasher without ``words``."""
         return self.as_codes(BinaryCodes.from_scores(scores).packed)
 
     def as_codes(self, packed: np.ndarray) -> BinaryCodes:
@@ -315,6 +315,10 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         kept = self.training_codes_
         # A large fit may keep the codes of some rows only.
         return self.encode_database(X, y) if kept is None or len(kept) != np.shape(cast(Any, X))[0] else kept
+
+    def encode_left_out(self, X: SamplesLike) -> BinaryCodes:
+        """Return the codes of the rows of the fit as items without labels, each coded without itself if it can be."""
+        return self.encode_database(X)
 
     def make_index(self, codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int | None = None) -> MemoryIndex:
         """Return an index of these codes that compares them as this hasher does; see :func:`starshl.make_index`."""

@@ -38,7 +38,7 @@ _SUPPORTED: frozenset[Capability] = frozenset(
 _SEEDS = np.iinfo(np.int32).max
 _FOLDS = 3
 # Of a probability: a forest whose trees agree says that all other classes are impossible.
-_FLOOR = 1e-6
+LEAST_SHARE = 1e-6
 _LOG_TEMPERATURES = np.log([0.02, 50.0])
 _PROBE_ROWS = 3
 
@@ -408,6 +408,11 @@ def _left_out(
             fitted = clone(estimator).fit(rows[others], classes[index[others]])
             said[np.ix_(own, seen)] = fitted.predict_proba(rows[own])
             is_known[own] = np.isin(index[own], seen)
+    if not is_known.any():
+        raise ValueError(
+            f"y holds {len(index)} labels, no two of one class, so no classifier has seen the class of a row that it "
+            "has not seen. Label more rows: three or more of two classes."
+        )
     return said, is_known
 
 
@@ -422,7 +427,7 @@ def _folds(index: np.ndarray, seed: int) -> np.ndarray:
 
 def _tempered(said: np.ndarray, temperature: float) -> np.ndarray:
     """Return probabilities in proportion to ``said ** temperature``."""
-    logits = temperature * np.log(np.maximum(said, _FLOOR))
+    logits = temperature * np.log(np.maximum(said, LEAST_SHARE))
     logits -= logits.max(axis=1, keepdims=True)
     np.exp(logits, out=logits)
     logits /= logits.sum(axis=1, keepdims=True)

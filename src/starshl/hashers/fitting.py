@@ -76,8 +76,8 @@ def encode_blocks(
 
 
 def codes_of_vectors(fitted: BaseHasher, X: ArrayLike, y: LabelsLike) -> BinaryCodes:
-    """Return the codes that the rows of a fit have without their labels; unlabeled ones keep those of the fit."""
-    alone = fitted.encode_database(X)
+    """Return the codes of the rows of a fit without their labels, as if they were unseen, where a method can."""
+    alone = fitted.encode_left_out(X)
     labeled = check_labels(y, len(alone)).labeled
     packed = np.where(labeled[:, None], alone.packed, fitted.encode_training(X, y).packed)
     return fitted.as_codes(packed)

@@ -71,10 +71,10 @@ class HybridHasher(BaseHasher):
     r"""Write what is known of the class of a row into the first bits of its code, its neighborhood into the others.
 
     A supervised code finds items of the right class, but cannot tell them apart. A hybrid code finds the nearest items
-    of the right class. Its class field is a number: that of the label, if the item has one, or else that of one of
-    4 G - G learned posteriors over the G classes, so that doubt is kept. The other bits come from a hasher that keeps
-    neighbors near. A query keeps its own posterior, which gives each item the probability p that both are of the same
-    class, and items are ordered by
+    of the right class. Its class field of c bits is a number below 2^c: that of the label, if the item has one, or else
+    that of one of 2^c - G learned posteriors over the G classes, so that doubt is kept. The other bits come from a
+    hasher that keeps neighbors near. A query keeps its own posterior, which gives each item the probability p that both
+    are of the same class, and items are ordered by
 
     .. math:: s(d) - w\, u \log p,
 
@@ -418,6 +418,11 @@ class HybridHasher(BaseHasher):
         """Codes of the training rows, or after :meth:`with_bits` of those that the class hasher keeps, as items."""
         check_is_fitted(self)
         return self.as_codes(self.training_packed_)
+
+    def encode_left_out(self, X: SamplesLike) -> BinaryCodes:
+        """Return the codes of the rows of the fit as items without labels, each of the posterior without itself."""
+        rows = check_rows(self, X, fitting=False, accept_sparse=True)
+        return self.as_codes(self._join(self.words.numbers_of(self.class_hasher_.training_proba(rows)), rows).packed)
 
     def make_index(
         self, codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int | None = None

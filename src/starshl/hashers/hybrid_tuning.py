@@ -89,16 +89,14 @@ def vector_distances(rows: Rows, queries: np.ndarray, items: np.ndarray) -> np.n
     """Return squared Euclidean distances."""
     if isinstance(rows, np.ndarray):
         return squared_distances(rows[queries].astype(np.float64), rows[items].astype(np.float64))
-    norms = _squared_norms(rows)
-    return np.maximum(norms[queries][:, None] + norms[items] - 2.0 * _products(rows, queries, items), 0.0)
+    norms = _squared_norms(rows[queries])[:, None] + _squared_norms(rows[items])
+    return np.maximum(norms - 2.0 * _products(rows, queries, items), 0.0)
 
 
 def cosine_distances(rows: Rows, queries: np.ndarray, items: np.ndarray) -> np.ndarray:
     """Return 1 minus the cosines; a row of zeros has cosine 0."""
-    norms = np.sqrt(_squared_norms(rows))
-    shape = len(queries), len(items)
-    both = norms[queries][:, None] * norms[items]
-    return 1.0 - np.divide(_products(rows, queries, items), both, out=np.zeros(shape), where=both > 0)
+    both = np.sqrt(_squared_norms(rows[queries]))[:, None] * np.sqrt(_squared_norms(rows[items]))
+    return 1.0 - np.divide(_products(rows, queries, items), both, out=np.zeros_like(both), where=both > 0)
 
 
 def _products(rows: Rows, queries: np.ndarray, items: np.ndarray) -> np.ndarray:

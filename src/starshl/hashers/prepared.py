@@ -227,6 +227,14 @@ class PreparedHasher(BaseHasher):
         """Return the codes of items that queries are compared with, as packed bytes."""
         return self._own(self.hasher_.encode_database(self.prepare(X), y))
 
+    def encode_left_out(self, X: SamplesLike) -> BinaryCodes:
+        """Return the codes of the rows of the fit as items without labels, each coded without itself if it can be."""
+        return self._own(self.hasher_.encode_left_out(self.prepare(X)))
+
+    def training_proba(self, X: SamplesLike) -> np.ndarray:
+        """Return the probabilities of the classes of the rows of the fit, each without itself if it can be."""
+        return self.hasher_.training_proba(self.prepare(X))
+
     @property
     def training_codes_(self) -> BinaryCodes | None:
         """The codes of the rows of the fit as items, from the hasher inside."""

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from .._common.labels import LabelsLike, check_labels
 from .._common.validation import SamplesLike
 from ..codes.binary import BinaryCodes
 from ..codes.hamming_words import HammingWords
 from ..codes.queries import EncodedQueries
-from ..index.memory import MemoryIndex
-from ..index.posterior import PosteriorIndex
 from .base import BaseHasher
 
 
@@ -45,7 +42,7 @@ class WordHasher(BaseHasher):
         if self.words is None:
             return super().encode_queries(X)
         posteriors = self.predict_proba(X)
-        return EncodedQueries(self._query_codes(posteriors), posteriors)
+        return EncodedQueries(self._query_codes(posteriors), posteriors, numbers=self.words.numbers)
 
     def encode_database(self, X: SamplesLike, y: LabelsLike = None) -> BinaryCodes:
         """Return the codes of items: the codeword of the label where it is a class of the fit, else their own word.
@@ -61,6 +58,12 @@ class WordHasher(BaseHasher):
         codes = BinaryCodes.from_signs(self.words.encode(self.predict_proba(X)), self.space_id_)
         return codes if y is None else self.relabel(codes, y)
 
+    def encode_left_out(self, X: SamplesLike) -> BinaryCodes:
+        """Return the codes of the rows of the fit as items without labels, each of the posterior without itself."""
+        if self.words is None:
+            return super().encode_left_out(X)
+        return BinaryCodes.from_signs(self.words.encode(self.training_proba(X)), self.space_id_)
+
     def relabel(self, codes: BinaryCodes, y: LabelsLike) -> BinaryCodes:
         """Return the codes with the codewords of these labels; without a known label, a code stays as it is."""
         words = self.words
@@ -71,13 +74,6 @@ class WordHasher(BaseHasher):
         packed[columns >= 0] = BinaryCodes.from_signs(self.codewords_).packed[columns[columns >= 0]]
         known = np.where(columns >= 0, columns, words.columns_of(codes))
         return words.with_labels(replace(codes, packed=packed), known)
-
-    def make_index(self, codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int | None = None) -> MemoryIndex:
-        """Return an index of these codes that orders them by how likely they are of the class of a query."""
-        words = self.words
-        if words is None:
-            return super().make_index(codes, ids, n_jobs=n_jobs)
-        return PosteriorIndex.from_codes(codes, ids, words=words, n_jobs=n_jobs)
 
     def _query_codes(self, posteriors: np.ndarray) -> BinaryCodes:
         assert self.words is not None

@@ -147,6 +147,12 @@ class WordIndex(MemoryIndex):
                 f"The posteriors of the queries are over {asked.posteriors.shape[1]} classes; those of this index are "
                 f"over {self.words.n_classes}. Make queries with the hasher that made the index."
             )
+        own = self.words.numbers if isinstance(self.words, HammingWords) else None
+        if own is not None and asked.numbers is not None and not np.array_equal(own, asked.numbers):
+            raise ValueError(
+                "The posteriors of the queries are over other classes of the codebook than those of this index. Make "
+                "queries with the hasher that made the index."
+            )
         return asked
 
     @property

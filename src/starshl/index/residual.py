@@ -162,12 +162,12 @@ class ResidualIndex(WordIndex):
 
     def queries_of(self, ids: ArrayLike) -> EncodedQueries:
         queries = super().queries_of(ids)
-        return replace(queries, vectors=self.reconstruction.vectors(queries.codes, self.words))
+        return replace(queries, vectors=self._vectors_of(queries.codes))
 
     def _asked(self, queries: BinaryCodes | EncodedQueries) -> EncodedQueries:
         asked = super()._asked(queries)
         if asked.vectors is None:
-            return replace(asked, vectors=self.reconstruction.vectors(asked.codes, self.words))
+            return replace(asked, vectors=self._vectors_of(asked.codes))
         n_features = self.reconstruction.centers.shape[1]
         if asked.vectors.shape[1] != n_features:
             raise ValueError(
@@ -175,6 +175,12 @@ class ResidualIndex(WordIndex):
                 f"{n_features}. Make queries with the hasher that made the index."
             )
         return asked
+
+    def _vectors_of(self, codes: BinaryCodes) -> np.ndarray:
+        """Return the vectors that queries stand for, one by one, so that a batch changes no bit of them."""
+        with single_threaded_blas():
+            vectors = [self.reconstruction.vectors(code, self.words) for code in codes]
+        return np.concatenate([np.empty((0, self.reconstruction.centers.shape[1])), *vectors])
 
     def _best(
         self, items: WordItems, asked: EncodedQueries, k: int, mask: np.ndarray, least: float

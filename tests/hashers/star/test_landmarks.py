@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from sklearn.datasets import load_digits
 
 from starshl import StarRidge, load
 from starshl.data.tables import ParquetRows, TableError
@@ -92,6 +93,15 @@ def test_few_landmarks_are_nearly_as_accurate_as_all_rows():
     assert other.score(queries, truth) >= exact.score(queries, truth) - 0.03
     assert other.training_scores_.shape == (450, 3)
     np.testing.assert_array_equal(other.transduction_, y)
+
+
+@pytest.mark.parametrize("n_landmarks", [300, 600])
+def test_probabilities_of_new_rows_are_right_though_landmarks_left_out_are_no_such_rows(n_landmarks):
+    X, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(X))
+    X, y = (X + np.random.default_rng(1).normal(0, 5, X.shape))[order], y[order]
+    posteriors = fit(X[:900], y[:900], max_exact_rows=800, n_landmarks=n_landmarks).predict_proba(X[900:])
+    assert posteriors.max(axis=1).mean() == pytest.approx((posteriors.argmax(axis=1) == y[900:]).mean(), abs=0.04)
 
 
 def test_classes_meet_where_half_of_the_landmarks_are():

@@ -1,6 +1,5 @@
 """Chromium and a service over small collections: a folder of drawn pictures, and copies of it to change."""
 
-import os
 import shutil
 
 import numpy as np
@@ -75,21 +74,6 @@ def site(template, truth, tmp_path_factory):
         album.set_labels(range(N_LABELED), truth[:N_LABELED])
     with BackgroundServer(create_app(lambda observer: Service(folders, observer=observer))) as server:
         yield server.address
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    """One browser for all tests of a module: where sync_playwright is open, no other event loop can run."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    names = ("chromium", "chromium-browser", "google-chrome")
-    path = os.environ.get("STARSHL_BROWSER") or next(filter(None, map(shutil.which, names)), None)
-    if path is None:
-        pytest.skip("there is no browser: install Debian's chromium, or name one in STARSHL_BROWSER")
-    arguments = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-    with sync_api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=path, args=arguments)
-        yield running
-        running.close()
 
 
 @pytest.fixture

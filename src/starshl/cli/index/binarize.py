@@ -101,7 +101,7 @@ def binarize(
     progress: Progress = None,
     as_json: AsJson = False,
 ) -> None:
-    """Turn embeddings into codes, and compare them with the vectors.
+    """Turn embeddings into codes, and compare both.
 
     The codes become a collection. A page in its folder shows the comparison, with real queries.
     """

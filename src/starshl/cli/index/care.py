@@ -14,7 +14,7 @@ Limit = Annotated[int, typer.Option("--limit", metavar="N", help="How many items
 
 
 def suspects(folder: Folder, limit: Limit = 20, progress: Progress = None, as_json: AsJson = False) -> None:
-    """List items whose label is probably wrong, the most doubtful first.
+    """List items whose label is doubtful, the worst first.
 
     Each label is compared with what all other labeled items say. The collection must keep vectors.
     """

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..._common.labels import Label
 from ..._common.words import counted
 from ..options import AsJson
 from .common import Folder, open_collection, parsed_labels, print_answer
 
 if TYPE_CHECKING:
+    from ..._common.labels import Label
     from ...collection.answers import ClassChange
     from ...collection.collection import Collection
 
@@ -28,7 +28,10 @@ Number = Annotated[
 
 
 def classes(folder: Folder, as_json: AsJson = False) -> None:
-    """List the classes of a collection with their items, and what was renamed, merged or removed."""
+    """List classes with their items, and what was changed.
+
+    A class may have been renamed, merged into another one, or removed; each change has a number.
+    """
     with open_collection(folder, read_only=True) as collection:
         counts, changes = collection.label_counts(), collection.class_changes()
         counts |= {label: 0 for label in collection.classes or () if label not in counts}
@@ -52,12 +55,12 @@ def merge(folder: Folder, label: ClassName, into: Into, as_json: AsJson = False)
 
 
 def remove_class(folder: Folder, label: ClassName, as_json: AsJson = False) -> None:
-    """Hide a class: its items have no label until `index undo`; no item and no code changes."""
+    """Hide a class, so that its items have no label. No code changes, and `index undo` takes it back."""
     _change(folder, lambda collection, labels: collection.remove_class(*labels), (label,), as_json)
 
 
 def undo(folder: Folder, number: Number = None, as_json: AsJson = False) -> None:
-    """Undo the last rename, merger or removal of a class, or the one of a number."""
+    """Undo the last rename, merger or removal of a class. With --change, undo an earlier one."""
     _change(folder, lambda collection, _: collection.undo_class_change(number), (), as_json)
 
 

@@ -128,7 +128,8 @@ function search(query, encodeTime) {
   showResults(hits.positions, hits.distances, hits.probabilities);
   const encoded = encodeTime === undefined ? "" : `encoded in ${encodeTime.toFixed(1)} ms, `;
   const text = `${encoded}${manifest.n_items.toLocaleString("en")} codes searched in ${took.toFixed(1)} ms`;
-  tell(text[0].toUpperCase() + text.slice(1));
+  const none = hits.positions.length ? "" : ". Nothing is that likely: ask for less.";
+  tell(text[0].toUpperCase() + text.slice(1) + none);
   // For those who measure; the last one to change is the one to watch.
   Object.assign(view("results").dataset, { encoding: encodeTime ?? 0, searching: took, query: ++nQueries });
 }

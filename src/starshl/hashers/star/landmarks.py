@@ -43,6 +43,7 @@ _POOL_ROWS = 100_000  # among which rows between classes are looked for
 # Landmarks are drawn from this share of the pool, within limits that are multiples of their number. On 60,000 rows of
 # MNIST, shares of .05 and .2 were .001 and .002 worse; on 15,000 rows, .4 was .0035 worse.
 _HARDEST_SHARE, _CANDIDATES = 0.1, (1.5, 6.0)
+_FEWEST_JUDGES = 20  # rows that are no landmarks, from which probabilities are learned
 
 
 def solve_by_landmarks(
@@ -71,8 +72,8 @@ def solve_by_landmarks(
     engine = current_engine()
     if engine is not None:
         problem = RemoteProblem.of(problem, engine)
-    landmarks, problem = choose_landmarks(problem, n_landmarks, seed)
-    return training, problem.solve(landmarks)
+    landmarks, problem, stands_for = choose_landmarks(problem, n_landmarks, seed)
+    return training, replace(problem.solve(landmarks), stands_for=stands_for)
 
 
 def _require_memory(n_landmarks: int, budget: float) -> None:
@@ -166,15 +167,22 @@ def scores_without_themselves(
     return found.leave_one_out(whitened.features(block), index, weights).astype(np.float32)
 
 
-def choose_landmarks(problem: LandmarkProblem, n_landmarks: int, seed: int) -> tuple[np.ndarray, LandmarkProblem]:
-    """Return the positions of landmarks among the rows of the fit, in rising order, and the problem with its ridge.
+def choose_landmarks(
+    problem: LandmarkProblem, n_landmarks: int, seed: int
+) -> tuple[np.ndarray, LandmarkProblem, np.ndarray | None]:
+    """Return the positions of landmarks among the rows of the fit, the problem with its ridge, and what rows stand for.
 
     Half of the landmarks are random rows and, where labels are few, given ones. The others are drawn from the rows
     whose own class leads by least, or trails by most, in the pilot fit. If all rows are landmarks, the ridge stays.
+
+    A landmark that is left out has lost the row that its own feature was for, and gets wilder scores than new rows do.
+    So the last array is how many rows each row stands for where probabilities are learned: landmarks for none, and the
+    hard rows that were not drawn for all hard ones. It is None, and all rows stand for themselves, where hardly any row
+    is no landmark, or some labels were not given.
     """
     index, n_random = problem.training.index, -(-n_landmarks // 2)
     if n_landmarks == len(index) or problem.training.n_classes == 1:
-        return stratified_rows(index, n_landmarks, seed), problem
+        return stratified_rows(index, n_landmarks, seed), problem, None
     given = given_rows(index, problem.training.is_given, n_random // 2, seed)
     first = np.union1d(given, stratified_rows(index, n_random - len(given), seed))
     pool = np.setdiff1d(stratified_rows(index, _POOL_ROWS, seed + 1), first, assume_unique=True)
@@ -186,8 +194,13 @@ def choose_landmarks(problem: LandmarkProblem, n_landmarks: int, seed: int) -> t
     n_hardest = min(max(int(_HARDEST_SHARE * len(pool)), fewest), most)
     hardest = pool[np.argsort(pilot.leads(problem, pool), kind="stable")[:n_hardest]]
     more = np.random.RandomState(seed).choice(hardest, n_more, replace=False)
-    mixture = replace(problem.mixture, ridge=pilot.ridge)
-    return np.sort(np.concatenate([first, more])), replace(problem, mixture=mixture)
+    landmarks = np.sort(np.concatenate([first, more]))
+    stands_for = None
+    if problem.training.is_given.all() and len(index) - n_landmarks >= _FEWEST_JUDGES:
+        stands_for = np.ones(len(index))
+        stands_for[hardest] = len(hardest) / (len(hardest) - n_more)
+        stands_for[landmarks] = 0.0
+    return landmarks, replace(problem, mixture=replace(problem.mixture, ridge=pilot.ridge)), stands_for
 
 
 def given_rows(index: np.ndarray, is_given: np.ndarray, n_rows: int, seed: int) -> np.ndarray:

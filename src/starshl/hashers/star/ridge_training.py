@@ -159,6 +159,8 @@ class RidgeSolution:
     intercept : array of shape (n_classes,)
     scores : array of shape (n_rows, n_classes), leave-one-out
     landmarks : array of rising positions among the rows of the fit that the expansions are over, None if over all
+    stands_for : array of shape (n_rows,), how many rows each one stands for where probabilities are learned from these
+        scores; None: itself
     shrinkage : that of the discriminant analysis whose scores these are, None if there was none
     """
 
@@ -167,7 +169,12 @@ class RidgeSolution:
     intercept: np.ndarray
     scores: np.ndarray
     landmarks: np.ndarray | None = None
+    stands_for: np.ndarray | None = None
     shrinkage: float | None = None
+
+    def weights(self, training: RidgeTrainingSet) -> np.ndarray:
+        """Return the weights of rows where probabilities are learned."""
+        return training.weights if self.stands_for is None else training.weights * self.stands_for
 
     def expansion(self, samples: Samples, training: RidgeTrainingSet, rows: np.ndarray) -> Expansion:
         """Return the functions of an exact solution over these rows of the samples."""
@@ -214,7 +221,7 @@ def discriminate(training: RidgeTrainingSet, solution: RidgeSolution) -> RidgeSo
     if not given.any():
         return solution
     with single_threaded_blas():
-        found = fit_discriminant(solution.scores[given], training.index[given], training.weights[given])
+        found = fit_discriminant(solution.scores[given], training.index[given], solution.weights(training)[given])
     if found is None:
         return solution
     scores = solution.scores @ found.matrix + found.shift
@@ -231,7 +238,7 @@ def discriminate(training: RidgeTrainingSet, solution: RidgeSolution) -> RidgeSo
 def calibrate(training: RidgeTrainingSet, targets: Targets, solution: RidgeSolution) -> Calibration:
     """Return how leave-one-out scores become probabilities, learned from the labels of all rows."""
     if targets.temperature_of is None:
-        return fit_calibration(solution.scores, training.index, training.weights)
+        return fit_calibration(solution.scores, training.index, solution.weights(training))
     return Calibration(targets.temperature_of(solution.scores), 0.0, np.zeros(training.n_classes))
 
 
@@ -239,7 +246,7 @@ def describe(training: RidgeTrainingSet, targets: Targets, solution: RidgeSoluti
     """Return the line that says what a fit chose."""
     mixture, n_rows = solution.mixture, len(training.index)
     predicted = calibration.bend(solution.scores).argmax(axis=1)
-    accuracy = float(np.average(predicted == training.index, weights=training.weights))
+    accuracy = float(np.average(predicted == training.index, weights=solution.weights(training)))
     rows = f"{counted(n_rows, 'row')} of {counted(training.n_classes, 'class', 'classes')}"
     if solution.landmarks is not None:
         landmarks = counted(len(solution.landmarks), "landmark")

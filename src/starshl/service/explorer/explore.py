@@ -19,7 +19,7 @@ from ...collection.answers import Explanation, Hit, Item
 from ...collection.collection import Collection
 from ...collection.explanation import n_class_bits
 from ...data.features.picture_files import KINDS
-from ...exceptions import UnknownIdError
+from ...exceptions import MissingExtraError, UnknownIdError
 from ...hashers.base import BaseHasher
 from ..batching import map_future
 from ..errors import TooLargeError
@@ -200,8 +200,16 @@ def _form(searcher: Searcher) -> dict[str, Any]:
             "labels": collection.label_counts(),
             "fields": fields,
             "choices": {name: sorted(values) for name, values in choices.items() if len(values) <= _MOST_CHOICES},
-            "takes": collection.kind if collection.embedder is not None else "vectors",
+            "takes": collection.kind if _can_embed(collection) else "vectors",
         }
+
+
+def _can_embed(collection: Collection) -> bool:
+    """Return whether the collection has an embedder, with its library and all that its file does not hold at hand."""
+    try:
+        return collection.embedder is not None
+    except (MissingExtraError, ValueError):
+        return False
 
 
 def _upload(searcher: Searcher, content: bytes, name: str) -> Future[Upload]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any, cast
 
@@ -13,13 +15,14 @@ from fastapi.responses import Response
 from ..._common.labels import Label
 from ..._common.strict_json import parse_json
 from ...client.answers import Written
-from ...collection.answers import Prediction
+from ...collection.answers import Prediction, SearchResult
 from ...collection.embedding import text_notes, unknown_texts
 from ...collection.labels import typed_label
 from ...collection.options import SearchOptions
 from ...collection.previews import PREVIEW_TYPES
 from ...data.features.embedder import Embedder
 from ...data.features.picture_files import MEDIA_TYPES
+from ..errors import TooLargeError
 from ..inputs import picture_and_preview, picture_vector, row_vectors, text_vectors
 from ..searcher import Searcher, VectorsLike
 from ..writes import NewItems
@@ -45,6 +48,7 @@ from .schemas import (
 
 routes = router("search", "/collections/{name}")
 picture_routes = router("pictures", "/collections/{name}")
+MOST_METADATA = 64_000_000  # bytes in an answer
 _SEARCHES_AT_ONCE = 8  # of one request, so that others come between them
 _FILE: dict[str, Any] = {name: {"schema": {"type": "string", "format": "binary"}} for name in MEDIA_TYPES}
 _TAKES_PICTURE: dict[str, Any] = {"requestBody": {"required": True, "content": _FILE}}
@@ -71,7 +75,9 @@ async def search_together(body: SearchesRequest, searcher: SearcherDep) -> Searc
             tasks = [group.create_task(answer(each)) for each in body.searches]
     except ExceptionGroup as errors:
         raise errors.exceptions[0] from errors
-    return SearchAnswers([task.result() for task in tasks])
+    answers = [task.result() for task in tasks]
+    _check_size([result for answer in answers for result in answer.results])
+    return SearchAnswers(answers)
 
 
 @routes.post("/recommend")
@@ -108,7 +114,23 @@ async def _search(body: SearchRequest, searcher: Searcher) -> SearchAnswer:
     options = body.to_options()
     vectors = None if body.items is not None else await _vectors(body, searcher)
     found = await result_of(searcher.search(vectors, body.items, options))
+    _check_size(found)
     return SearchAnswer(found, await _text_notes(body, searcher, vectors) + await _notes(options, searcher))
+
+
+def _check_size(results: Sequence[SearchResult]) -> None:
+    """Refuse an answer that few items with much metadata make large, because many queries find them."""
+    sizes: dict[int, int] = {}
+    total = 0
+    for hit in (hit for result in results for hit in result.hits if hit.metadata):
+        if hit.id not in sizes:
+            sizes[hit.id] = len(json.dumps(hit.metadata))
+        total += sizes[hit.id]
+    if total > MOST_METADATA:
+        raise TooLargeError(
+            f"The metadata of all hits would take {total:,} bytes; an answer holds up to {MOST_METADATA:,}. Send fewer "
+            "queries at once, or ask for fewer results."
+        )
 
 
 async def _notes(options: SearchOptions, searcher: Searcher) -> list[str]:

@@ -82,6 +82,16 @@ async function explain(address) {
 /** Let the form stand for the search that is shown. */
 function fillForm(url) {
   for (const name of QUERIES) form.elements[name].value = url.searchParams.get(name) ?? "";
+  const slider = form.elements.min_probability;
+  if (!slider) return;
+  slider.value = url.searchParams.get("min_probability") ?? 0;
+  showValue(slider);
+}
+
+/** Write the value of a slider beside it. */
+function showValue(slider) {
+  const output = form.querySelector(`output[for="${slider.id}"]`);
+  if (output) output.textContent = slider.id === "min_probability" ? `${Math.round(100 * slider.value)}%` : slider.value;
 }
 
 /** Return the address that the form asks for; what was typed comes before what was clicked. */
@@ -116,8 +126,7 @@ form.addEventListener("submit", (event) => {
   show(formAddress()).then((isShown) => { if (isShown && form.elements.q.value === typed) form.elements.q.value = ""; });
 });
 form.addEventListener("input", (event) => {
-  const output = form.querySelector(`output[for="${event.target.id}"]`);
-  if (output) output.textContent = event.target.id === "min_probability" ? `${Math.round(100 * event.target.value)}%` : event.target.value;
+  showValue(event.target);
   if (event.target.id === "radius") form.elements.within.checked = true;
 });
 form.addEventListener("change", (event) => {
