@@ -21,8 +21,8 @@ def test_unlabeled_digits_help_as_much_as_the_readme_says():
         for unlabeled, found in accuracies.items():
             hasher = StarRidge(32, unlabeled=unlabeled, random_state=0).fit(X[rows], few)
             found.append(np.mean(hasher.transduction_[few < 0] == y[rows][few < 0]))
-    # Measured .956 and .871.
-    assert np.mean(accuracies["graph"]) == pytest.approx(0.956, abs=0.01)
+    # Measured .957 and .871.
+    assert np.mean(accuracies["graph"]) == pytest.approx(0.957, abs=0.01)
     assert np.mean(accuracies["ignore"]) == pytest.approx(0.871, abs=0.01)
 
 
