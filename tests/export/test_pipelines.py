@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from starshl import StarRidge
 from starshl.export import register_converters
 from starshl.export.onnx_model import open_session
-from starshl.hashers import Facts, LinearHasher, all_or_nothing
+from starshl.hashers import ClassifierHasher, Facts, LinearHasher, all_or_nothing
 from starshl.hashers.baselines import ITQ
 
 
@@ -28,7 +28,11 @@ def codes_of(pipeline, rows):
 
 
 @pytest.mark.parametrize("precision", ["float64", "float32"])
-@pytest.mark.parametrize("hasher", [StarRidge(20, random_state=0), ITQ(20, random_state=0)], ids=["StarRidge", "ITQ"])
+@pytest.mark.parametrize(
+    "hasher",
+    [StarRidge(20, random_state=0), ITQ(20, random_state=0), ClassifierHasher(n_bits=20, random_state=0)],
+    ids=lambda hasher: type(hasher).__name__,
+)
 def test_a_pipeline_converts_and_gives_the_bytes_of_encode(hasher, precision, digits):
     register_converters()
     X, y = digits

@@ -5,9 +5,10 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.datasets import load_digits
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from starshl import HybridHasher, StarRidge
+from starshl.data.features import Impute, Scale
 from starshl.hashers import PreparedHasher
 from starshl.hashers.hybrid_tuning import Neighborhoods, cosine_distances, vector_distances
 
@@ -93,6 +94,28 @@ def test_rows_behind_steps_are_measured_as_collections_keep_them():
     assert ours.saturation == pytest.approx(theirs.saturation)
     assert ours.unit == pytest.approx(theirs.unit)
     assert prepared.hasher_.score_rule == raw.score_rule
+
+
+@pytest.mark.parametrize(
+    "kind", [np.ndarray.tolist, lambda X: X.astype(object), lambda X: pytest.importorskip("pandas").DataFrame(X)]
+)
+def test_rows_of_any_type_behind_steps_are_measured_in_their_own_units(kind):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:200] * np.logspace(-3, 3, 64), y[:200]
+    hasher = PreparedHasher([StandardScaler()], HybridHasher(20, random_state=0))
+    ours, theirs = (clone(hasher).fit(rows, y).vector_rule("euclidean") for rows in (kind(X), X))
+    assert ours == theirs
+    assert ours.unit > 100
+
+
+def test_rows_with_missing_numbers_are_not_measured():
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:200] * 100, y[:200]
+    X[::7, 3] = np.nan
+    hasher = PreparedHasher([Impute(), Scale()], HybridHasher(20, random_state=0)).fit(X, y)
+    assert 100 < hasher.vector_rule("euclidean").saturation < 10_000
+    X[:, 4] = np.nan
+    assert hasher.fit(X, y).vector_rule("euclidean").saturation < 100
 
 
 def test_hashers_without_both_parts_have_no_rule_for_vectors():

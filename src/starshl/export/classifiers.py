@@ -15,7 +15,7 @@ def classifier_probabilities(classifier: Any, rows: Value, n_features: int) -> V
     """Return what ``classifier.predict_proba`` returns."""
     model = _converted(classifier, rows.dtype, n_features)
     graph, content = rows.graph, model.graph
-    names = {content.input[0].name: rows.name, "": ""}  # an input that is left out has no name
+    names = {content.input[0].name: rows.name}
     first = f"{graph.prefix}classifier_{len(graph.nodes)}_"
 
     def own(name: str) -> str:

@@ -224,7 +224,9 @@ def renamed(node: Any, name_of: Callable[[str], str]) -> Any:
     other = onnx.NodeProto()
     other.CopyFrom(node)
     other.name = ""
-    other.input[:], other.output[:] = map(name_of, node.input), map(name_of, node.output)
+    # An input that is left out has no name.
+    other.input[:] = [name_of(name) if name else "" for name in node.input]
+    other.output[:] = [name_of(name) if name else "" for name in node.output]
     for attribute in other.attribute:
         if attribute.type == onnx.AttributeProto.GRAPH:
             body = attribute.g

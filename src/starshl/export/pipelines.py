@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -97,16 +96,3 @@ def _convert(scope: Any, operator: Any, container: Any) -> None:
             name=scope.get_unique_operator_name(f"starshl_{own.op_type}"),
             **{each.name: onnx.helper.get_attribute_value(each) for each in own.attribute},
         )
-
-
-def _with_outer_names(body: Any, free: Callable[[str], str]) -> Any:
-    """Return a graph inside a node whose values from outside have their names in the pipeline."""
-    renamed = onnx.GraphProto()
-    renamed.CopyFrom(body)
-    own = {each.name for part in (body.input, body.initializer) for each in part}
-    own |= {name for node in body.node for name in node.output}
-    for node in renamed.node:
-        for place, name in enumerate(node.input):
-            if name and name not in own:
-                node.input[place] = free(name)
-    return renamed

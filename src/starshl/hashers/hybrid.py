@@ -8,6 +8,7 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
@@ -469,6 +470,12 @@ class HybridHasher(BaseHasher):
     def measure_vectors(self, X: Rows) -> None:
         """Learn how far neighbors are among other vectors of the training rows, which collections keep instead."""
         codes = self.training_codes_
+        if not issparse(X):
+            # No collection keeps a row with missing numbers.
+            whole = np.flatnonzero(np.isfinite(X).all(axis=1))
+            X, codes = X[whole], codes[whole]
+        if not len(codes):
+            return
         known = self.words.columns_of(codes) >= 0
         own = self.words.posteriors_of(codes).argmax(axis=1)
         askable = known if known.any() else np.ones_like(known)

@@ -9,6 +9,7 @@ from typing import Any, Literal, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
@@ -17,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._common.bundle import pack_values, unpack_values
 from .._common.labels import Label, Labels, LabelsLike
-from .._common.validation import SamplesLike
+from .._common.validation import Rows, SamplesLike
 from ..codes.binary import BinaryCodes, Metric, make_space_id
 from ..codes.codebook import Codebook
 from ..codes.hamming_words import HammingWords
@@ -124,8 +125,9 @@ class PreparedHasher(BaseHasher):
             steps.append(fitted)
         self._adopt(steps, clone(self.hasher).fit(rows, y, **fit_params))
         self._record_columns(steps[0] if steps else self.hasher_, X)
-        if steps and not self.takes_cells and np.ndim(X) == 2 and getattr(X, "dtype", np.dtype(object)).kind in "iuf":
-            self.hasher_.measure_vectors(X)
+        kept = None if self.takes_cells or not steps else _numbers_of(X)
+        if kept is not None:
+            self.hasher_.measure_vectors(kept)
         self.probes_ = take_probes(steps, X)
         return self
 
@@ -477,6 +479,18 @@ class PreparedHasher(BaseHasher):
         if self.steps:
             tags.input_tags = get_tags(self.steps[0]).input_tags
         return tags
+
+
+def _numbers_of(X: Any) -> Rows | None:
+    """Return rows as a collection keeps them, None if they are no rows of numbers."""
+    if issparse(X):
+        return cast(Rows, X)
+    try:
+        rows = np.asarray(X)
+        rows = rows if rows.dtype.kind in "iuf" else rows.astype(np.float64)
+    except (TypeError, ValueError):
+        return None
+    return rows if rows.ndim == 2 else None
 
 
 def picture_hasher(
