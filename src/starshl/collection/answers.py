@@ -97,7 +97,8 @@ class Explanation(JsonAnswer):
     ----------
     text : str
     id : int
-    probability : how likely the item is of the query's class, None if the hasher cannot tell
+    probability : how likely the item is of the query's class, None if the hasher cannot tell; for the classes of the
+        fit and in their shares there, so a query of another class gets sure but wrong hits, which ``novelty`` may tell
     distance : int, the number of differing bits; of a HybridHasher, those of the neighborhood count
     neighbor_distance : what these add to the distance of the index, None if the hasher has no such bits; what is
         missing there follows from the probability
