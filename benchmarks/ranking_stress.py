@@ -41,7 +41,7 @@ def main() -> None:
     for action in (shares, late, landmarks, million, classes):
         study = studies.add_parser(action.__name__, help=action.__doc__)
         study.add_argument("--seed", type=int, default=0)
-        study.add_argument("--items", type=int, default=100_000 if action is classes else 1_000_000)
+        study.add_argument("--items", type=int, default=50_000 if action is classes else 1_000_000)
         study.set_defaults(action=action)
     options = parser.parse_args()
     options.action(options)

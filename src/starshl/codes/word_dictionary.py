@@ -133,6 +133,7 @@ def _learned_entries(posteriors: np.ndarray, n_words: int) -> np.ndarray:
         )
 
     entropy = np.sum(posteriors * np.log(np.maximum(posteriors, _FLOOR)), axis=1)
+    least = np.inf
     while True:
         for _ in range(_ROUNDS):
             entries = _averaged(posteriors, nearest(), entries)
@@ -140,6 +141,9 @@ def _learned_entries(posteriors: np.ndarray, n_words: int) -> np.ndarray:
         if len(entries) >= n_words:
             return entries
         losses = entropy - np.einsum("ng,ng->n", posteriors, _logs(entries)[chosen])
+        if losses.sum() > least - _LEAST_LOSS:  # what was added last gained nothing, and so it would go on
+            return entries
+        least = losses.sum()
         split, added = _split(
             posteriors, chosen, losses, entries, min(n_words - len(entries), max(1, len(entries) // 2))
         )
