@@ -167,7 +167,7 @@ def classes(options: argparse.Namespace) -> None:
     centers = rng.standard_normal((1000, 64))
 
     def drawn(own: np.ndarray) -> np.ndarray:
-        return (centers[own] + 0.9 * rng.standard_normal((len(own), 64))).astype(np.float32)
+        return (centers[own] + 1.5 * rng.standard_normal((len(own), 64))).astype(np.float32)
 
     own = np.repeat(np.arange(1000), 5)
     hybrid, _, seconds = timed(lambda: HybridHasher(64, random_state=options.seed).fit(drawn(own), own))
