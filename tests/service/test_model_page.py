@@ -55,10 +55,15 @@ def test_codes_that_follow_from_labels_are_measured_without_that_too(running, tm
         rows, index = collection.vectors(range(80)), {}
         items = make_index(hasher.encode_database(rows), hasher=hasher)
         found = items.search(hasher.encode_queries(rows), 11).ids
+        by_class = []
+        predicted = hasher.predict(rows)
         for query in range(80):
             order = [item for item in found[query].tolist() if item != query][:10]
             index[query] = np.mean(y[order] == y[query])
+            of_class = [item for item in np.flatnonzero(y[:80] == predicted[query]) if item != query]
+            by_class.append(np.mean(y[of_class[:10]] == y[query]))  # all of them have the same label, near or far
     text, figures = measured(running(tmp_path / "things"))
+    assert figures["Class, then vectors"] == pytest.approx(np.mean(by_class), abs=1e-3)
     assert figures["Codes of vectors alone"] == pytest.approx(np.mean(list(index.values())), abs=1e-3)
     assert "All of these items are stored under codes that follow from their given labels" in text
     assert "10 items without a given label were left out" in text

@@ -205,6 +205,8 @@ def measure_quality(job: RunningJob, collection: Collection, others: OtherMethod
     found = _found(job, collection, others, ids, queries, k + 1)
     if n_from_label:
         found["Codes of vectors alone"] = _by_vectors_alone(job, collection, ids, queries, k + 1)
+    if "predict" in collection.hasher.supports and not collection.hasher.holds_clusters:
+        found["Class, then vectors"] = _by_class(collection, others, items, queries, k + 1)
     for method, lists in found.items():
         # The query itself is nearest of all.
         found[method] = [[hit for hit in hits if hit != own][:k] for hits, own in zip(lists, queries, strict=True)]
@@ -262,6 +264,25 @@ def _by_vectors_alone(
         packed.append(hasher.encode_database(collection.vectors(ids[start : start + _ROWS_AT_ONCE])).packed)
     index = make_index(hasher.as_codes(np.concatenate(packed)), ids, hasher=hasher)
     return [hits.tolist() for hits in index.search(hasher.encode_queries(collection.vectors(queries)), k).ids]
+
+
+def _by_class(
+    collection: Collection, others: OtherMethods, items: list[Item], queries: list[int], k: int
+) -> list[list[int]]:
+    """Return what needs no codes: items with the label that is predicted for the query, nearest first, then others."""
+    ids = np.array([item.id for item in items], np.int64)
+    ids_of: dict[object, list[int]] = {}
+    for item in items:
+        ids_of.setdefault(item.label, []).append(item.id)
+    found = []
+    for query in queries:
+        vector = collection.vectors([query])
+        members = np.array(ids_of.get(collection.predict(vector).labels[0], []), np.int64)
+        of_class = others.search(vector[0], k, members)
+        first = of_class[0].ids if of_class else []
+        nearest = others.search(vector[0], k, ids)[0].ids
+        found.append([*first, *(each for each in nearest if each not in first)][:k])
+    return found
 
 
 def _measured(
