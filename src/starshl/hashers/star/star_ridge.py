@@ -84,7 +84,8 @@ class StarRidge(WordHasher, KernelHasher):
         "linear" leaves out softmax and discriminant analysis: ridge regression onto codewords, whose codes are
         compared by Hamming distance.
     unlabeled : {"graph", "ignore"}, default="graph"
-        "graph": they get spread labels (:func:`starshl.spread_labels`), trusted as far as they help; "ignore".
+        "graph": they get spread labels (:func:`starshl.spread_labels`), which count as far as left-out labels show that
+        the graph is right; "ignore".
     max_exact_rows : int, default=20000
         Largest number of rows whose kernel matrix is factorized. Above it, class scores come from kernels to landmarks,
         rows may stay in a file, and ``choice_`` says so. Precomputed kernels are always solved exactly.
