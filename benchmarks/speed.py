@@ -11,8 +11,8 @@ import resource
 import warnings
 
 import numpy as np
+import plain_star_shl as plain_shl
 from measuring import peak_gib, show, timed
-from plain_star_shl import PlainStarSHL, paper_grams
 
 from starshl import StarSHL
 from starshl.codes import random_codewords
@@ -64,12 +64,10 @@ def compile_loops(options):
         hasher.fit(X, y).transform(X[:300])
 
 
-def plain_machine(grams, y, n_bits, **settings):
+def plain_model(grams, y, n_bits):
     start = random_start(n_bits)
     labeled = np.ones(len(y), dtype=bool)
-    return PlainStarSHL(
-        grams, y, labeled, start["codewords"], start["kernel_weights"], C=1000.0, svm_tol=1e-3, tol=0.05, **settings
-    )
+    return plain_shl.Model(grams, y, labeled, start["codewords"], start["kernel_weights"], C=1000.0, svm_tol=1e-3)
 
 
 def fit(options):
@@ -95,10 +93,10 @@ def plain_seconds(X, y, options, n_sweeps):
     Sweep 0 and the last pass cost as much as a sweep; the plain side gets as many sweeps as ours needed, or more.
     """
     X = X.astype(np.float64)
-    grams, gram_seconds, _ = timed(lambda: paper_grams(X, X))
+    grams, gram_seconds, _ = timed(lambda: plain_shl.paper_grams(X, X))
     n_bits = options.plain_bits or options.bits
-    plain = plain_machine(grams, y, n_bits, max_iter=options.plain_sweeps or 20)
-    _, seconds, _ = timed(lambda: plain.fit(late=False))
+    plain = plain_model(grams, y, n_bits)
+    _, seconds, _ = timed(lambda: plain_shl.fit(plain, max_iter=options.plain_sweeps or 20, tol=0.05))
     if options.plain_sweeps is None:
         n_sweeps = plain.n_iter
     share = options.bits / n_bits * (n_sweeps + 2) / (plain.n_iter + 2)
@@ -116,12 +114,19 @@ def reference(options):
     for n_rows in (500, 1000, 2000, 3000):
         X, y = training_rows(n_rows)
         everyone, before = np.arange(n_rows), resource.getrusage(resource.RUSAGE_SELF)
-        grams, _, gram_cpu = timed(lambda X=X: paper_grams(X.astype(np.float64), X.astype(np.float64)))
-        plain = plain_machine(grams, y, 8)
-        _, _, sweep_cpu = timed(lambda plain=plain, rows=everyone: [plain.solve_bit(b, rows) for b in range(8)])
+        wide = X.astype(np.float64)
+        grams, _, gram_cpu = timed(lambda wide=wide: plain_shl.paper_grams(wide, wide))
+        plain = plain_model(grams, y, 8)
+        _, _, sweep_cpu = timed(lambda plain=plain, rows=everyone: sweep(plain, rows))
         system = resource.getrusage(resource.RUSAGE_SELF).ru_stime - before.ru_stime
         rows.append((n_rows, *(f"{value:.2f}" for value in (gram_cpu, sweep_cpu, gram_cpu + sweep_cpu, system))))
     show(("N", "11 Gram matrices", "one sweep, 8 bits", "CPU s", "of these system"), *rows)
+
+
+def sweep(plain, rows):
+    for b in range(len(plain.theta)):
+        plain_shl.train_bit(plain, b, rows)
+        plain_shl.weigh_kernels(plain, b)
 
 
 def growth(options):

@@ -1,4 +1,4 @@
-"""StarSHL gives the same hash functions as a plain float64 implementation on LIBSVM."""
+"""StarSHL gives the same hash functions as the plain float64 implementation of docs/plain.md, on LIBSVM."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ from starshl import StarSHL
 from starshl.learning.solvers import proposals
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
-from plain_star_shl import PlainStarSHL, paper_grams
+from plain_star_shl import Model, fit, objective, paper_grams, scores
 
 TIGHT = {"tol": 1e-6, "svm_tol": 1e-7, "max_iter": 200, "codeword_constraint": "none"}
 
@@ -43,13 +43,13 @@ def test_many_rows_of_any_precision_agree(monkeypatch):
     X, y = X[:760] / 16.0, y[:760]
     codewords, weights = start(10, 2, seed=0)
     grams = paper_grams(X, X)
-    plain = PlainStarSHL(grams, y, np.ones(len(y), bool), codewords, weights, C=1000.0).fit(late=False)
+    plain = fit(Model(grams, y, np.ones(len(y), bool), codewords, weights, C=1000.0))
     for rows in (X.astype(np.float32), X):
         ours = StarSHL.paper(2, codewords=codewords, kernel_weights=weights).set_params(**TIGHT).fit(rows, y)
         assert np.array_equal(ours.codewords_, plain.codewords)
-        assert np.abs(ours.decision_function(rows) - plain.F).max() < 1e-3
+        assert np.abs(ours.decision_function(rows) - plain.f).max() < 1e-3
         # LIBSVM keeps kernels in float32, whose rounding costs hinge losses at this C: ours is a little cheaper.
-        assert 0.999 * plain.objective() < ours.objective_history_[-1] <= 1.00001 * plain.objective()
+        assert 0.999 * objective(plain) < ours.objective_history_[-1] <= 1.00001 * objective(plain)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:Some rows of codewords")
@@ -58,13 +58,11 @@ def test_supervised_decision_values_agree(digits, C):
     X, y = digits
     X_train, y_train, X_new = X[:90], y[:90], X[90:170]
     codewords, weights = start(5, 6, seed=0)
-    plain = PlainStarSHL(
-        paper_grams(X_train, X_train), y_train, np.ones(90, bool), codewords, weights, C=C, tol=1e-6
-    ).fit(late=False)
+    plain = fit(Model(paper_grams(X_train, X_train), y_train, np.ones(90, bool), codewords, weights, C))
     ours = StarSHL(6, kernels="paper", C=C, codewords=codewords, kernel_weights=weights, **TIGHT).fit(X_train, y_train)
     assert np.array_equal(ours.codewords_, plain.codewords)
-    assert np.abs(ours.decision_function(X_train) - plain.F).max() < 1e-3
-    assert np.abs(ours.decision_function(X_new) - plain.decision_function(paper_grams(X_new, X_train))).max() < 1e-3
+    assert np.abs(ours.decision_function(X_train) - plain.f).max() < 1e-3
+    assert np.abs(ours.decision_function(X_new) - scores(plain, paper_grams(X_new, X_train))).max() < 1e-3
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:Some rows of codewords")
@@ -77,14 +75,13 @@ def test_semi_supervised_decision_values_agree(digits, C, given):
     rng = np.random.default_rng(1)
     first = np.where(labeled, y, np.where(rng.random(100) < 0.7, y, rng.integers(0, 5, 100)))
     codewords, weights = start(5, 5, seed=2)
-    plain = PlainStarSHL(
-        paper_grams(X, X), first if given else np.where(labeled, y, 0), labeled, codewords, weights, C=C
-    ).fit(late=not given)
+    start_of_all = first if given else np.where(labeled, y, 0)
+    plain = fit(Model(paper_grams(X, X), start_of_all, labeled, codewords, weights, C), late=not given)
     settings = {"codewords": codewords, "kernel_weights": weights, "unlabeled": "nearest"} | TIGHT
     ours = StarSHL(5, kernels="paper", C=C, **settings)
     ours.fit(X, np.where(labeled, y, -1), initial_assignments=first if given else None)
     assert np.array_equal(ours.assignments_, plain.a)
-    assert np.abs(ours.decision_function(X) - plain.F).max() < 1e-3
+    assert np.abs(ours.decision_function(X) - plain.f).max() < 1e-3
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:Some rows of codewords")
@@ -92,11 +89,11 @@ def test_unsupervised_decision_values_agree_from_given_clusters(digits):
     X, y = digits
     X, y = X[:80], y[:80]
     codewords, weights = start(5, 5, seed=3)
-    plain = PlainStarSHL(paper_grams(X, X), y, np.zeros(80, bool), codewords, weights, C=1.0).fit(late=False)
+    plain = fit(Model(paper_grams(X, X), y, np.zeros(80, bool), codewords, weights, C=1.0))
     ours = StarSHL(5, kernels="paper", C=1.0, codewords=codewords, kernel_weights=weights, n_codewords=5, **TIGHT)
     ours.fit(X, initial_assignments=y)
     assert np.array_equal(ours.assignments_, plain.a)
-    assert np.abs(ours.decision_function(X) - plain.F).max() < 1e-3
+    assert np.abs(ours.decision_function(X) - plain.f).max() < 1e-3
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -11,7 +11,7 @@ from starshl import StarSHL
 from starshl.learning.solvers import proposals
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
-from plain_star_shl import PlainStarSHL, paper_grams
+from plain_star_shl import Model, fit, objective, paper_grams
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -41,16 +41,15 @@ def test_overlapping_classes_keep_their_codewords_with_any_number_of_rows(n_rows
     weights = np.random.default_rng(1).random((3, 11))
     weights /= weights.sum(axis=1, keepdims=True)
     everyone = np.ones(n_rows, dtype=bool)
-    plain = PlainStarSHL(
-        paper_grams(X, X), y, everyone, ONE_AGAINST_THE_OTHERS, weights, C=1000.0, tol=1e-3, svm_tol=1e-6
-    ).fit(late=False)
+    plain = Model(paper_grams(X, X), y, everyone, ONE_AGAINST_THE_OTHERS, weights, C=1000.0, svm_tol=1e-6)
+    fit(plain, tol=1e-3)
     ours = StarSHL.paper(3, codewords=ONE_AGAINST_THE_OTHERS, kernel_weights=weights)
     ours.set_params(tol=1e-3, svm_tol=1e-5, max_iter=60).fit(X, y)
     assert ours.n_flipped_ == 0
     assert np.array_equal(ours.codewords_, plain.codewords)
     # Both stop while kernel weights still move by 1e-3 in a sweep, so scores differ by a little more than that.
-    assert np.abs(ours.decision_function(X) - plain.F).max() < 0.01
-    assert ours.objective_history_[-1] == pytest.approx(plain.objective(), rel=1e-3)
+    assert np.abs(ours.decision_function(X) - plain.f).max() < 0.01
+    assert ours.objective_history_[-1] == pytest.approx(objective(plain), rel=1e-3)
 
 
 def pictures(name, n_rows):
@@ -77,12 +76,11 @@ def test_pictures_keep_their_codewords_as_in_the_plain_implementation(name):
     weights /= weights.sum(axis=1, keepdims=True)
     ours = StarSHL.paper(3, codewords=codewords, kernel_weights=weights).fit(X, y)
     wide = X.astype(np.float64)
-    plain = PlainStarSHL(
-        paper_grams(wide, wide), y, np.ones(700, dtype=bool), codewords, weights, C=1000.0, tol=0.05, svm_tol=1e-3
-    ).fit(late=False)
+    plain = Model(paper_grams(wide, wide), y, np.ones(700, dtype=bool), codewords, weights, C=1000.0, svm_tol=1e-3)
+    fit(plain, tol=0.05)
     assert np.array_equal(plain.codewords, codewords)
     assert np.array_equal(ours.codewords_, plain.codewords)
     # Kernel weights may still move by 0.05 in a sweep on both sides.
     scores = ours.decision_function(X)
-    assert np.mean(np.sign(scores) == np.sign(plain.F)) > 0.999
-    assert np.abs(scores - plain.F).mean() < 0.05
+    assert np.mean(np.sign(scores) == np.sign(plain.f)) > 0.999
+    assert np.abs(scores - plain.f).mean() < 0.05
