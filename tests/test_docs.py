@@ -87,6 +87,13 @@ def test_the_notation_table_names_attributes_that_exist(digits):
     assert all(hasattr(hasher, name) for name in names)
 
 
+def test_what_proves_a_row_of_the_comparison_exists():
+    text = (ROOT / "docs" / "compare.md").read_text(encoding="utf-8")
+    files = re.findall(r"`(tests/[\w/]+\.py)`", text)
+    assert files
+    assert all((ROOT / file).is_file() for file in files)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text(encoding="utf-8")):
