@@ -1,5 +1,6 @@
 """What ``import starshl`` offers, where its version is, how its layers are listed, and what tests may patch."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -44,6 +45,13 @@ def test_importing_the_root_imports_nothing_heavy():
     code = "import sys, starshl; print([name for name in ('numpy', 'sklearn', 'numba') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", ["Collection", "make_index"])
+def test_what_only_searches_imports_no_library_that_only_fits_need(name):
+    code = f"import sys; from starshl import {name}; print(sorted({{module.split('.')[0] for module in sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"sklearn", "pandas", "joblib", "PIL", "onnx"} & set(ast.literal_eval(done.stdout))
 
 
 def test_the_version_is_written_once():

@@ -2,6 +2,7 @@
 
 import sys
 from contextlib import ExitStack
+from importlib import import_module
 
 import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -40,6 +41,19 @@ def a_new_holder_sets_one_thread_again_after_others_have_changed_the_number():
         assert blas_threads() == {2}
         with single_threaded_blas():
             assert blas_threads() == {1}
+
+
+def a_library_that_is_loaded_later_is_limited_too():
+    with single_threaded_blas():
+        n_libraries = len(threadpool_info())
+        import_module("scipy.linalg")
+        assert len(threadpool_info()) > n_libraries, "SciPy brings a BLAS of its own."
+        with threadpool_limits(2), single_threaded_blas():
+            assert blas_threads() == {1}
+    with threadpool_limits(2):
+        with single_threaded_blas():
+            assert blas_threads() == {1}
+        assert blas_threads() == {2}
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from starshl._common.threads import run_all, tiles, using_threads
         "blas_has_one_thread_inside_and_its_old_number_after",
         "overlapping_holders_keep_the_limit_until_the_last_one_ends",
         "a_new_holder_sets_one_thread_again_after_others_have_changed_the_number",
+        "a_library_that_is_loaded_later_is_limited_too",
     ],
 )
 def test_limits_of_blas(law):

@@ -8,10 +8,12 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.exceptions import DataConversionWarning
 
 from ..exceptions import InputError
+from .lazy import library
 from .warn import warn_caller
+
+sklearn_exceptions = library("sklearn.exceptions")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -196,7 +198,7 @@ def _one_column(y: Any) -> np.ndarray:
     warn_caller(
         f"A column-vector y was passed when a 1d array was expected: its shape is {labels.shape}. It is read as one "
         "label per row; pass y.ravel() to silence this warning.",
-        DataConversionWarning,
+        sklearn_exceptions.DataConversionWarning,
     )
     return labels[:, 0]
 

@@ -1,9 +1,13 @@
-"""Names that a package offers but imports on first use, so that importing the package costs next to nothing."""
+"""Imports on first use: names that a package offers, and libraries that take longer to import than a search does.
+
+Searching codes needs neither scikit-learn nor most of SciPy, which take twice as long to import as all the rest.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from typing import Any
 
 from .extras import require
 
@@ -26,3 +30,19 @@ def on_first_use(
         return getattr(import_module(home_of[name], package), name)
 
     return get, lambda: sorted(home_of)
+
+
+def library(name: str) -> Any:
+    """Return a stand-in for a module of a library, which is imported when one of its names is first used."""
+    return _Library(name)
+
+
+class _Library:
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(import_module(self.__name__), name)
+        # From now on, Python finds it here and does not ask again.
+        setattr(self, name, found)
+        return found

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from functools import cache
+from functools import lru_cache
 from threading import Lock, Thread
 from typing import TypeVar
 
-from joblib import effective_n_jobs, parallel_config
-from threadpoolctl import ThreadpoolController
+from threadpoolctl import LibController, ThreadpoolController
 
+from .lazy import library
+
+joblib = library("joblib")
 Result = TypeVar("Result")
 
 
@@ -23,7 +26,7 @@ def run_all(tasks: Iterable[Callable[[], Result]], n_jobs: int | None = None) ->
     """
     tasks = list(tasks)
     # Counting the cores reads files; a single task, one row to encode, need not wait for that.
-    n_threads = min(effective_n_jobs(n_jobs), len(tasks)) if len(tasks) > 1 else 1
+    n_threads = min(_n_threads(n_jobs), len(tasks)) if len(tasks) > 1 else 1
     if n_threads == 1:
         return [task() for task in tasks]
     results: dict[int, Result] = {}
@@ -55,6 +58,11 @@ def run_all(tasks: Iterable[Callable[[], Result]], n_jobs: int | None = None) ->
     return [results[number] for number in range(len(tasks))]
 
 
+def _n_threads(n_jobs: int | None) -> int:
+    # None is one thread, unless joblib was told otherwise; as long as nobody has imported it, nobody has.
+    return 1 if n_jobs is None and "joblib" not in sys.modules else joblib.effective_n_jobs(n_jobs)
+
+
 def tiles(n_rows: int, size: int) -> list[slice]:
     """Cut ``range(n_rows)`` into slices of ``size`` rows; the cut never depends on the machine."""
     return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
@@ -62,7 +70,7 @@ def tiles(n_rows: int, size: int) -> list[slice]:
 
 def using_threads(n_jobs: int | None) -> AbstractContextManager[object]:
     """Let :func:`run_all` use ``n_jobs`` threads inside this context; None leaves the number as it is."""
-    return nullcontext() if n_jobs is None else parallel_config("threading", n_jobs=n_jobs)
+    return nullcontext() if n_jobs is None else joblib.parallel_config("threading", n_jobs=n_jobs)
 
 
 @contextmanager
@@ -80,39 +88,36 @@ class _SharedLimit:
 
     The number of BLAS threads belongs to the process. If overlapping holders each restored the number they
     started with, the one that ends last would leave the limit of another in place for good. Each new holder sets the
-    number again, because others may have changed it meanwhile.
+    number again, because others may have changed it meanwhile, and libraries may have been loaded.
     """
-
-    limiter: ThreadpoolController
 
     def __init__(self) -> None:
         self.lock, self.n_holders = Lock(), 0
+        self.limited: dict[str, tuple[LibController, int]] = {}
 
     def acquire(self) -> None:
         with self.lock:
-            if self.n_holders == 0:
-                self.limiter = _blas_libraries().limit(limits=1)
-            else:
-                _set_one_thread()
+            for library in _threaded_libraries(len(sys.modules)):
+                n_threads = library.num_threads
+                self.limited.setdefault(library.filepath, (library, n_threads))
+                if n_threads != 1:
+                    library.set_num_threads(1)
             self.n_holders += 1
 
     def release(self) -> None:
         with self.lock:
             self.n_holders -= 1
             if self.n_holders == 0:
-                self.limiter.restore_original_limits()
+                for library, n_threads in self.limited.values():
+                    library.set_num_threads(n_threads)
+                self.limited.clear()
 
 
 _one_thread = _SharedLimit()
 
 
-def _set_one_thread() -> None:
-    for library in _blas_libraries().lib_controllers:
-        if library.user_api == "blas" and library.num_threads != 1:
-            library.set_num_threads(1)
-
-
-@cache
-def _blas_libraries() -> ThreadpoolController:
-    # Finding the loaded libraries takes milliseconds, longer than encoding a row: do it once.
-    return ThreadpoolController()
+@lru_cache(maxsize=1)
+def _threaded_libraries(n_modules: int) -> list[LibController]:
+    """Return the loaded libraries of BLAS and OpenMP; ``n_modules`` grows when Python may have loaded another."""
+    # Finding them takes milliseconds, longer than encoding a row: do it once.
+    return ThreadpoolController().lib_controllers

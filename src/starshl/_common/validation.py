@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import coo_array, csr_array, issparse
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
 
 from ..exceptions import InputError
+from .lazy import library
 from .outliers import question_spread
 
-SamplesLike: TypeAlias = ArrayLike | csr_array | Sequence[Any]
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+    from sklearn.base import BaseEstimator
+
+sparse = library("scipy.sparse")
+sklearn_validation = library("sklearn.utils.validation")
+
+SamplesLike: TypeAlias = "ArrayLike | csr_array | Sequence[Any]"
 """What users pass as X: anything NumPy reads as a matrix, a table, sparse rows, or objects that a kernel compares."""
-Rows: TypeAlias = np.ndarray | csr_array
+Rows: TypeAlias = "np.ndarray | csr_array"
 """X after the checks: a matrix of numbers, dense or sparse."""
 Seed: TypeAlias = int | np.random.RandomState | None
 """What users pass as ``random_state``."""
@@ -54,13 +59,13 @@ def check_rows(
     compared with those of the fit. Unless ``any_scale`` is set, squares must stay in range (see
     :func:`check_scale`), and a fit warns of outliers.
     """
-    if issparse(X) and not accept_sparse:
+    if sparse.issparse(X) and not accept_sparse:
         raise TypeError(
             f"X is a sparse matrix, and {type(estimator).__name__} does not support sparse input here. Reduce it to a "
             "dense matrix of fewer columns first (sklearn.decomposition.TruncatedSVD), make it dense if it fits in "
             "memory (toarray), or choose another method."
         )
-    rows = validate_data(
+    rows = sklearn_validation.validate_data(
         estimator,
         X,
         reset=fitting,
@@ -70,13 +75,13 @@ def check_rows(
         ensure_all_finite=False,
         ensure_min_samples=2 if fitting else 1,
     )
-    if issparse(rows):
-        rows = csr_array(rows)
+    if sparse.issparse(rows):
+        rows = sparse.csr_array(rows)
     if not np.isfinite(_largest_entry(rows)):
         _refuse_bad_entries(estimator, rows)
     if not any_scale:
         check_scale(rows, fitting=fitting)
-        if fitting and not issparse(rows):
+        if fitting and not sparse.issparse(rows):
             question_spread(rows)
     return rows
 
@@ -105,7 +110,7 @@ def _largest_entry(rows: Rows) -> float:
 
 
 def _refuse_bad_entries(estimator: BaseEstimator, X: Rows) -> None:
-    entries = coo_array(X)
+    entries = sparse.coo_array(X)
     bad = np.flatnonzero(~np.isfinite(entries.data))
     row, column = int(entries.row[bad[0]]), int(entries.col[bad[0]])
     names = getattr(estimator, "feature_names_in_", None)
@@ -138,6 +143,14 @@ def check_number(value: object, name: str, *, low: float, strict: bool = False, 
         kind, bound = "finite number" if finite else "number", "above" if strict else "of at least"
         raise _refusal(f"it must be a {kind} {bound} {{low:g}}", name, value, low=low)
     return number
+
+
+def check_share(value: object, name: str) -> float:
+    """Return ``value`` as float if it is a share of something."""
+    share = check_number(value, name, low=0)
+    if share > 1:
+        raise _refusal("it must be a share from 0 to 1, such as 0.05", name, value)
+    return share
 
 
 def check_choice(value: object, name: str, choices: tuple[str, ...], *, or_else: str = "") -> str:

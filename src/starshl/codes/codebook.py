@@ -9,16 +9,17 @@ from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_random_state
 
 from .._common.bundle import pack_values, packable, read_bundle, unpack_values, write_bundle
 from .._common.labels import Labels, as_label_array, check_labels
+from .._common.lazy import library
 from .._common.validation import Seed, check_integer
 from .._common.words import counted
 from ..exceptions import BundleFormatError, InputError
 from .binary import BinaryCodes, check_space_id, make_space_id
 from .codewords import binary_words, separated_codewords
 
+sklearn_validation = library("sklearn.utils.validation")
 _PREFIX = "codebook."
 
 
@@ -95,7 +96,7 @@ class Codebook:
         classes, n_bits = _check_classes(classes), check_integer(n_bits, "n_bits", low=1)
         n_words = len(classes) + check_integer(n_reserved, "n_reserved", low=0)
         _check_n_words(n_words, n_bits, n_reserved)
-        return cls(separated_codewords(n_words, n_bits, check_random_state(random_state)), classes)
+        return cls(separated_codewords(n_words, n_bits, sklearn_validation.check_random_state(random_state)), classes)
 
     @classmethod
     def numbered(cls, classes: ArrayLike, n_reserved: int = 0) -> Self:

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
+from .._common.lazy import library
 from .._common.threads import run_all, tiles
 from . import _word_loops as loops
 from .binary import BinaryCodes
 
+optimize = library("scipy.optimize")
 # The sharpness is chosen on so many rows. A hundred give the same; more take longer.
 _ROWS = 500
 _LARGEST, _MOST_STEPS, _TOLERANCE = 4.0, 20, 0.02
@@ -67,7 +68,7 @@ class HammingWords:
 
         bounds = np.log(0.5 / codewords.shape[1]), np.log(_LARGEST)
         options = {"xatol": _TOLERANCE, "maxiter": _MOST_STEPS}
-        found = minimize_scalar(loss, bounds=bounds, method="bounded", options=options)
+        found = optimize.minimize_scalar(loss, bounds=bounds, method="bounded", options=options)
         return cls(codewords, float(np.exp(found.x)), numbers)
 
     @property

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array
 
+from .._common.lazy import library
 from .._common.threads import single_threaded_blas
 from .binary import BinaryCodes
 from .codewords import binary_words
 
+sparse = library("scipy.sparse")
 _FLOOR = 1e-7  # of a probability, so that its logarithm is finite
 _ROUNDS = 4  # of assigning rows and averaging them, before words are added; more change nothing
 _SMOOTHING = 0.02  # rows of its old posterior that a word keeps
@@ -181,7 +182,7 @@ def _split(
 
 def _sums(posteriors: np.ndarray, groups: np.ndarray, n_groups: int) -> np.ndarray:
     rows = np.arange(len(groups))
-    members = csr_array((np.ones(len(groups)), (groups, rows)), shape=(n_groups, len(groups)))
+    members = sparse.csr_array((np.ones(len(groups)), (groups, rows)), shape=(n_groups, len(groups)))
     return np.asarray(members @ posteriors)
 
 

@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,6 @@ from .._common.validation import SamplesLike
 from .._common.warn import warn_caller
 from ..codes.binary import BinaryCodes, n_bytes
 from ..exceptions import SpaceMismatchError, UnknownSpaceWarning
-from ..hashers.base import BaseHasher
 from ..index.base import check_ids, next_ids
 from ..index.metadata import metadata_texts
 from .answers import ClassChange, Item
@@ -32,6 +31,9 @@ from .state import State
 from .store import Store
 from .vectors import batches, called_with_vectors, kept_rows
 from .vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from ..hashers.base import BaseHasher
 
 _DIGEST = re.compile("[0-9a-f]{16}")
 

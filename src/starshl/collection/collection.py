@@ -8,21 +8,20 @@ from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from .._common.files import atomic_folder
 from .._common.labels import Label, LabelsLike
+from .._common.lazy import library
 from .._common.validation import SamplesLike, check_integer, check_number
 from .._common.warn import warn_caller
 from .._common.words import counted
 from ..codes.binary import BinaryCodes
-from ..data.features.embedder import Embedder, Given, as_embedder
+from ..data import features
 from ..exceptions import UnknownIdError
-from ..hashers.base import BaseHasher
 from ..index.base import check_ids
 from ..index.metadata import metadata_texts
 from .answers import ClassChange, Explanation, Hit, Item, Prediction, Preview, SearchResult
@@ -49,6 +48,12 @@ from .store import Store
 from .suspects import Suspect, find_suspects
 from .vectors import VectorDtype, create_vectors
 from .vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from ..data.features.embedder import Embedder, Given
+    from ..hashers.base import BaseHasher
+
+sklearn_validation = library("sklearn.utils.validation")
 
 
 class Collection:
@@ -130,8 +135,8 @@ class Collection:
         n_jobs : int, default=None
             Threads of a search.
         """
-        check_is_fitted(hasher)
-        made = None if embedder is None else as_embedder(embedder, None if kind == "vectors" else kind)
+        sklearn_validation.check_is_fitted(hasher)
+        made = None if embedder is None else features.as_embedder(embedder, None if kind == "vectors" else kind)
         with atomic_folder(Path(folder), "Open it, or choose another folder.") as draft:
             meta: dict[str, str | int] = {"fields": fields_text(check_fields(fields or {}))}
             meta |= {} if vectors is None else create_vectors(draft, vectors, hasher)
@@ -431,7 +436,7 @@ class Collection:
             longer than storing them.
         kernels : as in :meth:`create`
         """
-        check_is_fitted(hasher)
+        sklearn_validation.check_is_fitted(hasher)
         replace_model(self._session, hasher, None if ids is None else check_ids(ids), X, codes, kernels)
 
     def refit(self) -> BaseHasher:

@@ -6,18 +6,21 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
 from .._common.platform import sync_folder
 from .._common.validation import check_choice, check_storable
-from ..data.features.embedder import RAW_KINDS, Embedder, Given, RawKind
-from ..data.features.registry import make_embedder
+from ..data import features
+from ..data.features.kinds import RAW_KINDS, RawKind
 from ..exceptions import CollectionFormatError
-from ..hashers.base import BaseHasher
 from .folder import content_name
 from .store import Store
+
+if TYPE_CHECKING:
+    from ..data.features.embedder import Embedder, Given
+    from ..hashers.base import BaseHasher
 
 #: What items are.
 ItemKind: TypeAlias = RawKind | Literal["vectors"]
@@ -80,7 +83,7 @@ def embedder_file(store: Store) -> str | None:
 def load_embedder(folder: Path, name: str, given: Given) -> Embedder:
     """Load the embedder of that name, if it is still what was saved; ``given`` is what its file cannot hold."""
     check_embedder_file(folder, name)
-    return Embedder.load(folder / name, make_embedder(given) if isinstance(given, str) else given)
+    return features.Embedder.load(folder / name, features.make_embedder(given) if isinstance(given, str) else given)
 
 
 def check_embedder_file(folder: Path, name: str) -> None:

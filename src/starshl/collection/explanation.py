@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,8 +17,6 @@ from .._common.words import counted
 from ..codes.binary import BinaryCodes
 from ..codes.hamming_words import HammingWords
 from ..codes.word_dictionary import WordDictionary
-from ..hashers.base import BaseHasher
-from ..hashers.star.contributions import Contributions
 from ..index.posterior import WordIndex
 from .answers import ClassOfCode, Explanation, Hit, SearchResult
 from .items import Row, label_of
@@ -28,6 +26,10 @@ from .search import exact_distances
 from .state import State
 from .store import Store
 from .vectors import kept_rows
+
+if TYPE_CHECKING:
+    from ..hashers.base import BaseHasher
+    from ..hashers.star.contributions import Contributions
 
 _TOP = 3  # more would bury the reason
 

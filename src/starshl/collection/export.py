@@ -13,16 +13,18 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._common.files import replacing_file
 from ..codes.binary import BinaryCodes, n_bytes
-from ..hashers.base import BaseHasher
 from .fields import Fields, values_of
 from .items import Row, label_of, metadata_of
 from .vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from ..hashers.base import BaseHasher
 
 
 def write_rows(

@@ -12,12 +12,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from functools import reduce
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._common.warn import warn_caller
 from ..exceptions import CollectionFormatError, InputWarning
-from ..hashers.base import BaseHasher
 from .chunks import CLASSES, Column, field_column
 from .fields import Value, value_in
 from .items import class_kind
@@ -25,6 +25,9 @@ from .labels import check_kind
 from .options import Condition, Filters, Scalar
 from .state import State
 from .store import Store
+
+if TYPE_CHECKING:
+    from ..hashers.base import BaseHasher
 
 _ORDERINGS = ("<", "<=", ">", ">=")
 _FIELDS_SHOWN = 20  # in an error message

@@ -8,16 +8,18 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from .. import hashers
 from .._common.platform import lock_file, sync_folder
 from ..exceptions import CollectionError, CollectionFormatError, CollectionInUseError
-from ..hashers.base import BaseHasher
-from ..hashers.catalog import load
-from ..learning.kernels.kernel import Kernel
+
+if TYPE_CHECKING:
+    from ..hashers.base import BaseHasher
+    from ..learning.kernels.kernel import Kernel
 
 # The kernels of a hasher that was fitted with functions, which a file cannot hold; None for all others.
-Kernels: TypeAlias = Sequence[Kernel | Callable[..., object]] | None
+Kernels: TypeAlias = "Sequence[Kernel | Callable[..., object]] | None"
 _HASHER_DRAFT = "hasher.draft"
 _ROLLBACK_JOURNAL = "items.sqlite-journal"
 _HASHER_NAME = re.compile(r"hasher-[0-9a-f]{16}\.star")
@@ -100,7 +102,7 @@ def save_model(folder: Path, hasher: BaseHasher, kernels: Kernels) -> SavedModel
     draft = folder / _HASHER_DRAFT
     hasher.save(draft)
     try:
-        space_id = load(draft, kernels=kernels).space_id_ or ""
+        space_id = hashers.load(draft, kernels=kernels).space_id_ or ""
     except BaseException:
         draft.unlink()
         raise
@@ -120,7 +122,7 @@ def load_model(folder: Path, name: str, kernels: Kernels) -> BaseHasher:
         raise CollectionFormatError.damaged(f"its model file {str(path)!r} is missing")
     if name != content_name(path, "hasher"):
         raise CollectionFormatError.damaged(f"its model file {str(path)!r} was changed")
-    return load(path, kernels=kernels)
+    return hashers.load(path, kernels=kernels)
 
 
 def digest_of_model(model: str) -> str:

@@ -7,7 +7,7 @@ import struct
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,10 +17,12 @@ from .._common.warn import warn_caller
 from .._common.words import counted
 from ..codes.binary import BinaryCodes
 from ..exceptions import CollectionFormatError
-from ..hashers.base import BaseHasher
 from .answers import Item
 from .labels import check_kind, kind_of, label_text
 from .vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from ..hashers.base import BaseHasher
 
 _ID = struct.Struct("<q")
 _to_json = json.JSONEncoder().encode

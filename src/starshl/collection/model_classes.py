@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._common.labels import Label
 from ..exceptions import CollectionFormatError
-from ..hashers.base import BaseHasher
 from .labels import label_text
 from .vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from ..hashers.base import BaseHasher
 
 
 def fitted_classes(hasher: BaseHasher) -> ShownClasses:

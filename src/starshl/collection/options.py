@@ -17,9 +17,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.labels import LabelsLike
-from .._common.validation import SamplesLike, check_choice, check_flag, check_integer, check_number, check_storable
+from .._common.validation import (
+    SamplesLike,
+    check_choice,
+    check_flag,
+    check_integer,
+    check_number,
+    check_share,
+    check_storable,
+)
 from ..exceptions import InputError
-from ..hashers.star.novelty import check_reject
 from ..index.base import check_ids
 from .chunks import COMPARISONS
 from .fields import check_field_name
@@ -192,7 +199,7 @@ _CHECKS: Mapping[str, Callable[[object, str], Any]] = {
     "rescore": check_flag,
     "oversample": partial(check_integer, low=1),
     "metric": partial(check_choice, choices=METRICS),
-    "reject": lambda value, _: check_reject(value),
+    "reject": lambda value, _: check_share(value, "reject"),
     "explain": check_flag,
 }
 

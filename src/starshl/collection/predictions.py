@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from .._common.labels import Label
 from .._common.validation import SamplesLike
-from ..hashers.base import BaseHasher
 from .model_classes import ShownClasses
+
+if TYPE_CHECKING:
+    from ..hashers.base import BaseHasher
 
 
 class Predicted(NamedTuple):

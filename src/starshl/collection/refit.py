@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sklearn.base import clone
-
-from ..hashers.base import BaseHasher
+from .._common.lazy import library
 from .labeled_vectors import labeled_vectors
 
 if TYPE_CHECKING:
+    from ..hashers.base import BaseHasher
     from .collection import Collection
+
+sklearn_base = library("sklearn.base")
 
 
 def refitted_hasher(collection: Collection) -> BaseHasher:
@@ -18,5 +19,5 @@ def refitted_hasher(collection: Collection) -> BaseHasher:
     _, rows, labels = labeled_vectors(collection, "there is nothing to fit its hasher on")
     if not len(rows):
         raise ValueError("The collection is empty, so there is nothing to fit a hasher on. Add items first.")
-    hasher: BaseHasher = clone(collection.hasher.without_steps())
+    hasher: BaseHasher = sklearn_base.clone(collection.hasher.without_steps())
     return hasher.fit(rows, None if all(label is None for label in labels) else labels)

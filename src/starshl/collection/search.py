@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +15,6 @@ from ..codes.binary import BinaryCodes
 from ..codes.queries import EncodedQueries
 from ..codes.score_rule import LEAST_PROBABILITY, ScoreRule
 from ..exceptions import InputError
-from ..hashers.base import BaseHasher
 from .answers import Hit, Item, SearchResult
 from .filters import passing_items
 from .items import item_of
@@ -23,6 +22,9 @@ from .options import SearchOptions
 from .state import State
 from .store import Store
 from .vectors import called_with_vectors, kept_rows
+
+if TYPE_CHECKING:
+    from ..hashers.base import BaseHasher
 
 # Many items share a short code, and which of them are compared would be chance: on a table of 600 rows, 7 bits and the
 # usual 10 candidates find .45 of the nearest rows.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from .._common.validation import SamplesLike
 from ..codes.binary import BinaryCodes, n_bytes
 from ..codes.queries import EncodedQueries
 from ..exceptions import CollectionFormatError
-from ..hashers.base import BaseHasher
 from ..index.choice import make_index
 from ..index.memory import MemoryIndex
 from .chunks import CLASSES, ColumnCache
@@ -23,6 +22,9 @@ from .model_classes import ModelClasses, ShownClasses
 from .store import Store
 from .vectors import VECTOR_DTYPES, RecordLayout, VectorFile
 from .vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from ..hashers.base import BaseHasher
 
 
 @dataclass(slots=True)

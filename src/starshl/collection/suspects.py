@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from .. import hashers
 from .._common.labels import Label
-from ..hashers.star.star_ridge import StarRidge
 from .labeled_vectors import labeled_vectors
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def find_suspects(collection: Collection, n: int | None, probability: float) -> 
     names = labels[labeled]
     if len(set(names)) < 2:
         return []
-    hasher = StarRidge(_N_BITS, n_jobs=collection.n_jobs, random_state=0).fit(rows[labeled], names)
+    hasher = hashers.StarRidge(_N_BITS, n_jobs=collection.n_jobs, random_state=0).fit(rows[labeled], names)
     shares = hasher.training_proba()
     classes = hasher.classes_.tolist()
     position_of = {name: position for position, name in enumerate(classes)}

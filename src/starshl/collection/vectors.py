@@ -18,17 +18,20 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
-from scipy import sparse
 
+from .._common.lazy import library
 from .._common.platform import map_file, open_file, sync_folder, write_at
 from .._common.threads import tiles
 from .._common.validation import SamplesLike, check_choice
 from ..exceptions import CollectionError, CollectionFormatError
-from ..hashers.base import BaseHasher
 
+if TYPE_CHECKING:
+    from ..hashers.base import BaseHasher
+
+sparse = library("scipy.sparse")
 #: How a number is stored, by the word that users give.
 VectorDtype: TypeAlias = Literal["float16", "int8"]
 VECTOR_DTYPES: dict[str, np.dtype] = {"float16": np.dtype("<f2"), "int8": np.dtype("i1")}

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from .embedder import Embedder
-from .minilm import MiniLM
-from .network import NetworkFeatures
-from .numeric import Impute, Reduce, Scale, UnitLength
-from .onnx_model import OnnxModel
-from .picture_files import ReadPictures, open_picture, preview_of
-from .pictures import PictureFeatures
-from .registry import make_embedder
-from .sentence_model import SentenceTransformerModel
-from .step import Step
-from .table import OneHot, TableFeatures
-from .text import Text
+from typing import TYPE_CHECKING
+
+from ..._common.lazy import on_first_use
+
+if TYPE_CHECKING:
+    from .embedder import Embedder, as_embedder
+    from .minilm import MiniLM
+    from .network import NetworkFeatures
+    from .numeric import Impute, Reduce, Scale, UnitLength
+    from .onnx_model import OnnxModel
+    from .picture_files import ReadPictures, open_picture, preview_of
+    from .pictures import PictureFeatures
+    from .registry import make_embedder
+    from .sentence_model import SentenceTransformerModel
+    from .step import Step
+    from .table import OneHot, TableFeatures
+    from .text import Text
 
 __all__ = [
     "Embedder",
@@ -31,7 +36,27 @@ __all__ = [
     "TableFeatures",
     "Text",
     "UnitLength",
+    "as_embedder",
     "make_embedder",
     "open_picture",
     "preview_of",
 ]
+
+# On first use: a collection has an embedder that it seldom needs.
+__getattr__, __dir__ = on_first_use(
+    __name__,
+    {
+        "embedder": ["Embedder", "as_embedder"],
+        "minilm": ["MiniLM"],
+        "network": ["NetworkFeatures"],
+        "numeric": ["Impute", "Reduce", "Scale", "UnitLength"],
+        "onnx_model": ["OnnxModel"],
+        "picture_files": ["ReadPictures", "open_picture", "preview_of"],
+        "pictures": ["PictureFeatures"],
+        "registry": ["make_embedder"],
+        "sentence_model": ["SentenceTransformerModel"],
+        "step": ["Step"],
+        "table": ["OneHot", "TableFeatures"],
+        "text": ["Text"],
+    },
+)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from itertools import takewhile
-from typing import Any, Literal, Self, TypeAlias, cast, get_args
+from typing import Any, Self, TypeAlias, cast
 
 import numpy as np
 from scipy import sparse
@@ -20,12 +20,10 @@ from ..._common.words import counted
 from ...exceptions import BundleFormatError, ChecksumError
 from .embedding_cache import EmbeddingCache
 from .function import PROBED, Function
+from .kinds import RAW_KINDS, RawKind
 from .step import Reader
 from .step_files import check_arrays_have_owners, is_built_in, pack_steps, take_probes, unpack_steps
 
-#: What an embedder takes.
-RawKind: TypeAlias = Literal["texts", "pictures"]
-RAW_KINDS: tuple[str, ...] = get_args(RawKind)
 #: A step that a file cannot hold, passed again: a function or a transformer, an embedder that has it, or a list of all.
 Given: TypeAlias = "Embedder | Callable[[list[Any]], Any] | Sequence[Any] | Any"
 _PORTION = 1024  # items that are read between two steps of a progress bar; texts are sorted by length among them

@@ -17,7 +17,7 @@ from scipy.sparse import issparse, vstack
 from sklearn.utils.validation import check_is_fitted
 
 from ..._common.threads import run_all, single_threaded_blas, tiles, using_threads
-from ..._common.validation import Rows, SamplesLike, check_number
+from ..._common.validation import Rows, SamplesLike, check_share
 from ...learning.kernels.mixture import KernelMixture
 from ...learning.solvers.leave_one_out import leave_one_out_scores, one_hot
 from ...learning.solvers.ridge import RidgeFactor
@@ -103,7 +103,7 @@ class Rejection:
             this share is rejected. The answer means "unlabeled" in y: -1 among integers, NaN among floats, the empty
             text among strings, None among objects. None rejects nothing.
         """
-        reject = None if reject is None else check_reject(reject)
+        reject = None if reject is None else check_share(reject, "reject")
         index = self._predicted_index(X)
         labels = self.classes_[index]
         return labels if reject is None else marked_labels(labels, self.novelty(X) >= 1.0 - reject)
@@ -121,14 +121,6 @@ class Rejection:
         self.require("novelty")
         with using_threads(self.n_jobs):
             return NoveltyRule.of(self).shares(self._read(X), self._class_expansion)
-
-
-def check_reject(reject: object) -> float:
-    """Return the share of known samples that may be rejected as a float."""
-    share = check_number(reject, "reject", low=0)
-    if share > 1:
-        raise ValueError(f"reject is {share:g}; it must be a share from 0 to 1, such as 0.05.")
-    return share
 
 
 def marked_labels(labels: np.ndarray, rejected: np.ndarray) -> np.ndarray:
