@@ -6,7 +6,12 @@
 
 A file holds X and y. Each split draws 3,000 rows to learn from, 1,000 queries, and up to 5,000 further rows. Items are
 "unlabeled" (the further rows, coded from their vectors), "labeled" (the rows of the fit, with their labels) or "mixed"
-(3,000 of both). Items at equal distance count in expectation over their orders.
+(3,000 of both). Items at equal distance count in expectation over their orders. ``area`` is that under precision over
+recall of the pairs of all queries with one common threshold. ``area_of_thresholds``, as in docs/results.md, counts all
+pairs at a threshold with the precision there: it is lower than the first where a method has few different distances.
+
+With --real, other methods get what StarRidge has: queries that are not rounded to bits, whose scores are compared with
+codes, and codewords of classes for labeled items, where the method has some.
 """
 
 from __future__ import annotations
@@ -41,6 +46,7 @@ def main() -> None:
     runs.add_argument("--bits", type=int, nargs="+", default=[32])
     runs.add_argument("--seeds", type=int, nargs="+", default=list(range(5)))
     runs.add_argument("--items", nargs="+", choices=ITEMS, default=list(ITEMS))
+    runs.add_argument("--real", action="store_true", help="real queries, and codewords for labeled items")
     runs.add_argument("-o", "--output", type=Path, required=True, help="JSON file; splits that it holds are kept")
     runs.set_defaults(action=run)
     pairs = commands.add_parser("compare", help="print paired gains")
@@ -60,7 +66,8 @@ def run(options: argparse.Namespace) -> None:
         X, y = read(path)
         for seed in options.seeds:
             for method in options.methods:
-                name = ", ".join([method, *(f"{key}={value}" for key, value in options.settings.items())])
+                given = [f"{key}={value}" for key, value in options.settings.items()]
+                name = ", ".join([method, *given, *["real queries"] * options.real])
                 about = {"data": Path(path).stem, "seed": seed, "method": name}
                 wanted = [
                     n
@@ -75,7 +82,7 @@ def run(options: argparse.Namespace) -> None:
                     for what in options.items:
                         record = {**about, "bits": hasher.n_bits_, "items": what}
                         if _key(record) not in known:
-                            records.append(record | split.measure(hasher, what))
+                            records.append(record | split.measure(hasher, what, options.real))
                             shown = {name: records[-1][name] for name in ("precision_at_10", "map", "area")}
                             print(record, {name: round(value, 4) for name, value in shown.items()}, flush=True)
                 options.output.write_text(json.dumps(records, indent=0))
@@ -120,14 +127,17 @@ class Split:
         labels[len(self.y) :] = -1
         return X, y, labels
 
-    def measure(self, hasher, what: str) -> dict[str, float]:
+    def measure(self, hasher, what: str, real: bool) -> dict[str, float]:
         """Return all figures of one hasher."""
         X, y, labels = self.items(what)
         items, queries = hasher.encode_database(X, labels), hasher.encode_queries(self.queries)
-        distances, ids = hasher.make_index(items).search(queries, len(X))
+        if real:
+            distances, ids = by_scores(hasher, self.queries, items, labels)
+        else:
+            distances, ids = hasher.make_index(items).search(queries, len(X))
         same = y[ids] == self.asked[:, None]
         shares, precisions = expectations(distances, same)
-        figures = {"map": float(np.mean(precisions[np.isfinite(precisions)])), "area": pooled_area(distances, same)}
+        figures = {"map": float(np.mean(precisions[np.isfinite(precisions)]))} | pooled_areas(distances, same)
         figures["precision_at_10"] = float(shares[:, :10].mean())
         figures["precision_at_100"] = float(shares[:, :100].mean())
         figures |= {f"ranks_{low}_{high}": float(shares[:, low - 1 : high].mean()) for low, high in RANKS}
@@ -136,6 +146,19 @@ class Split:
             said = np.clip(queries.posteriors @ hasher.words.posteriors_of(items).T, 1e-6, 1.0)
             figures |= calibration(np.take_along_axis(said, ids, axis=1), same)
         return figures
+
+
+def by_scores(hasher, queries: np.ndarray, items, labels: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return negative products of the scores of queries with codes of items, in order, and the items."""
+    signs = items.to_signs().astype(np.float64)
+    if labels is not None and hasattr(hasher, "codewords_"):
+        known = np.flatnonzero(labels >= 0)
+        signs[known] = hasher.codewords_[np.searchsorted(hasher.classes_, labels[known])]
+    # Rounding must not part equal codes.
+    different, code_of = np.unique(signs, axis=0, return_inverse=True)
+    distances = -(hasher.decision_function(queries) @ different.T)[:, code_of.ravel()]
+    order = np.argsort(distances, axis=1, kind="stable")
+    return np.take_along_axis(distances, order, axis=1), order
 
 
 def expectations(distances: np.ndarray, same: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -162,10 +185,16 @@ def expectations(distances: np.ndarray, same: np.ndarray) -> tuple[np.ndarray, n
     return share.reshape(n_rows, n_items), sums / np.where(same.any(axis=1), same.sum(axis=1), np.nan)
 
 
-def pooled_area(distances: np.ndarray, same: np.ndarray) -> float:
-    """Return the area under precision over recall of the pairs of all queries, by one common threshold."""
+def pooled_areas(distances: np.ndarray, same: np.ndarray) -> dict[str, float]:
+    """Return the areas under precision over recall of the pairs of all queries, by one common threshold."""
     order = np.argsort(distances, axis=None, kind="stable")
-    return float(expectations(distances.ravel()[order][None], same.ravel()[order][None])[1][0])
+    distances, same = distances.ravel()[order], same.ravel()[order]
+    ends = np.flatnonzero(np.append(distances[1:] != distances[:-1], True))
+    found = np.cumsum(same)[ends]
+    return {
+        "area": float(expectations(distances[None], same[None])[1][0]),
+        "area_of_thresholds": float(np.sum(np.diff(found, prepend=0) / found[-1] * found / (ends + 1))),
+    }
 
 
 def nearest_found(queries: np.ndarray, asked: np.ndarray, X: np.ndarray, y: np.ndarray, found: np.ndarray) -> dict:
