@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 
 from .._common.labels import LabelsLike, check_labels
 from .._common.validation import SamplesLike
 from ..codes.binary import BinaryCodes
 from ..codes.hamming_words import HammingWords
 from ..codes.queries import EncodedQueries
-from .base import BaseHasher
+from .base import BaseHasher, supported
 
 
 class WordHasher(BaseHasher):
@@ -51,12 +52,13 @@ class WordHasher(BaseHasher):
         ----------
         X : samples as for ``fit``
         y : array of shape (n_samples,), default=None
-            Labels of the items, where they are known. A label that the fit has not seen counts as none.
+            Labels of the items, where they are known. A label that the fit has not seen counts as none, and so does
+            every label if the fit had none: clusters have no names.
         """
         if self.words is None:
             return super().encode_database(X, y)
         codes = BinaryCodes.from_signs(self.words.encode(self.predict_proba(X)), self.space_id_)
-        return codes if y is None else self.relabel(codes, y)
+        return self.relabel(codes, y) if y is not None and "relabel" in self.supports else codes
 
     def encode_left_out(self, X: SamplesLike) -> BinaryCodes:
         """Return the codes of the rows of the fit as items without labels, each of the posterior without itself."""
@@ -64,6 +66,7 @@ class WordHasher(BaseHasher):
             return super().encode_left_out(X)
         return BinaryCodes.from_signs(self.words.encode(self.training_proba(X)), self.space_id_)
 
+    @available_if(supported("relabel"))
     def relabel(self, codes: BinaryCodes, y: LabelsLike) -> BinaryCodes:
         """Return the codes with the codewords of these labels; without a known label, a code stays as it is."""
         words = self.words

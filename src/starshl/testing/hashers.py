@@ -456,11 +456,15 @@ def check_some_labels_are_enough_where_the_facts_say_so(case: Case) -> None:
 
 
 def check_classes_of_a_fit_without_labels_are_clusters(case: Case) -> None:
-    """Override ``holds_clusters``: True after a fit without labels, else False."""
+    """Override ``holds_clusters``: True after a fit without labels, when no label changes a code; else False."""
     if case.facts.labels != "optional" or "predict" not in case.template.supports:
         return
     expect(not case.fitted().holds_clusters, "holds_clusters is True after a fit with labels.")
-    expect(case.make().fit(case.X).holds_clusters, "holds_clusters is False after a fit without labels.")
+    unnamed = case.make().fit(case.X)
+    expect(unnamed.holds_clusters, "holds_clusters is False after a fit without labels.")
+    numbers = np.arange(len(case.X)) % 3
+    same = unnamed.encode_database(case.X, numbers) == unnamed.encode_database(case.X)
+    expect(same, "a fit without labels gives items the codes of clusters whose numbers are their labels.")
 
 
 def check_labels_may_be_words(case: Case) -> None:

@@ -43,6 +43,16 @@ def test_rows_that_are_all_equal_are_one_cluster(method, n_features):
     assert len(np.unique(hasher.transduction_)) == 1
 
 
+@pytest.mark.parametrize("method", [StarRidge, StarSHL])
+def test_a_label_that_is_the_number_of_a_cluster_changes_no_code(method, blobs):
+    X, y = blobs
+    hasher = method(8, n_codewords=3, random_state=0).fit(X)
+    assert hasher.encode_database(X, y) == hasher.encode_database(X)
+    assert "relabel" not in hasher.supports
+    with pytest.raises(AttributeError):
+        hasher.relabel  # noqa: B018
+
+
 def test_a_given_graph_is_used_and_a_wrong_one_refused(blobs):
     X, _ = blobs
     alone = StarRidge(8, n_codewords=3, random_state=0).fit(X)

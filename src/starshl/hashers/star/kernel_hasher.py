@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.utils import ClassifierTags, Tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from ..._common.labels import Labels, LabelsLike, check_labels
@@ -21,7 +22,7 @@ from ...learning.kernels.choice import KernelsLike, is_precomputed, resolve_kern
 from ...learning.kernels.kernel import Kernel
 from ...learning.kernels.views import ViewsLike, kernels_of_views, view_shares
 from ...learning.solvers.objective import hamming_distances, hinge_distances, nearest_codewords
-from ..base import BaseHasher, Capability, FitSummary
+from ..base import BaseHasher, Capability, FitSummary, supported
 from .contributions import Contributions
 from .expansion import Expansion
 from .novelty import Rejection
@@ -56,13 +57,15 @@ class KernelHasher(Rejection, BaseHasher):
 
     @property
     def supports(self) -> frozenset[Capability]:
-        """What hashers over a kernel mixture can do: less if they were compressed, or have no kernels of their own."""
+        """What hashers over a kernel mixture can do: less without labels, compressed, or without own kernels."""
         learned = vars(self)
         missing: set[Capability] = set()
         if "kernels_" in learned and "novelty_calibration_" not in learned:
             missing.add("novelty")
         if not learned.get("kernels_", True):
             missing.add("contributions")
+        if "codebook_" in learned and self.holds_clusters:
+            missing.add("relabel")  # clusters have numbers, which are no labels
         return _SUPPORTED - missing
 
     def _lacking(self, capability: Capability, parameter: str | None) -> MissingCapabilityError:
@@ -134,11 +137,12 @@ class KernelHasher(Rejection, BaseHasher):
         X : samples as for ``fit``
         y : array of shape (n_samples,), default=None
             Labels of the items, where they are known. A label without a word in ``codebook_`` counts as
-            unlabeled.
+            unlabeled, and so does every label if the fit had none: clusters have no names.
         """
         codes = self.encode(X)
-        return codes if y is None else self.relabel(codes, y)
+        return self.relabel(codes, y) if y is not None and "relabel" in self.supports else codes
 
+    @available_if(supported("relabel"))
     def relabel(self, codes: BinaryCodes, y: LabelsLike) -> BinaryCodes:
         """Return the codes with the codewords of these labels; without a known label, a code stays as it is."""
         positions = self.codebook_.positions_of(check_labels(y, len(codes)))
