@@ -1,9 +1,11 @@
 """Over HTTP and on its pages, a service says how likely hits are, and leaves out what is not likely enough."""
 
+import re
+
 import numpy as np
 import pytest
 
-from starshl import Collection, StarRidge
+from starshl import Collection, HybridHasher, StarRidge
 
 from .asking import page
 
@@ -71,6 +73,16 @@ def test_the_slider_leaves_out_what_is_less_likely(things):
     none = page(ask, "/explore/things?item=2&min_probability=1&part=neighbors").text
     assert "Ask for less likely items" in none
     assert page(ask, "/explore/things?item=1&min_probability=2").status_code == 422
+
+
+def test_a_match_of_hybrid_codes_counts_the_bits_for_the_neighborhood(running, tmp_path, blobs):
+    X, y = blobs
+    (tmp_path / "hybrid").mkdir()
+    hasher = HybridHasher(10, random_state=0).fit(X, y)  # 4 bits hold the class; 6 features leave 6 directions
+    with Collection.create(tmp_path / "hybrid" / "things", hasher, vectors="float16") as collection:
+        collection.add(X)
+    text = page(running(tmp_path / "hybrid" / "things"), "/explore/things?item=1&part=details").text
+    assert re.search(r"\d of 6 bits for the neighborhood differ", text)
 
 
 def test_a_match_says_how_likely_it_is(things):

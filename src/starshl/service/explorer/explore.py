@@ -109,10 +109,14 @@ class MethodHits:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The codes of the query and of one hit, bit by bit, and why they match."""
+    """The codes of the query and of one hit, bit by bit, and why they match.
+
+    The first ``n_class_bits`` hold a class as a number, whose bits are not compared.
+    """
 
     card: Card
     bits: list[bool]
+    n_class_bits: int
     differing: set[int]
     explanation: Explanation | None
 
@@ -397,4 +401,4 @@ def _compare(collection: Collection, page: Exploration, hit: int) -> Match:
         own = page.description.bits
     first = n_class_bits(collection.hasher)
     differing = {place for place in range(first, len(bits)) if own[place] != bits[place]}
-    return Match(card, bits, differing, explanation)
+    return Match(card, bits, first, differing, explanation)
