@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from starshl import Collection, HybridHasher, StarRidge, StarSHL
+from starshl import BinaryCodes, Collection, HybridHasher, StarRidge, StarSHL
+from starshl.codes import EncodedQueries
+from starshl.collection.model_classes import ShownClasses
 from starshl.exceptions import InputError, MissingCapabilityError
 from starshl.hashers.baselines import ITQ
 
@@ -72,19 +74,49 @@ def test_merged_classes_are_one_class_and_removed_ones_none(collection, blobs):
     codes = collection.codes(collection.ids)
     collection.merge_classes("ant", "bee")
     collection.remove_class("cow")
-    together = {"bee": before["ant"] + before["bee"], "dog": before["dog"]}
+    kept = 1 - before["cow"]
+    together = {"bee": (before["ant"] + before["bee"]) / kept, "dog": before["dog"] / kept}
     hits = collection.search(query, k=200)[0]
     labeled = [hit for hit in hits if hit.label is not None]
     assert [hit.probability for hit in labeled] == pytest.approx([together[hit.label] for hit in labeled], abs=1e-6)
     hidden = [hit.probability for hit in hits if blobs[1][hit.id] == "cow" and hit.id % 2]
     assert hidden
     assert set(hidden) == {0.0}
+    said = collection.predict(query, probabilities=True)
+    assert dict(zip(said.classes, said.probabilities[0], strict=True)) == pytest.approx(together, abs=1e-6)
     assert collection.codes(collection.ids) == codes
     for _ in range(2):
         collection.undo_class_change()
     assert [hit.probability for hit in collection.search(query, k=200)[0] if hit.label == "ant"] == pytest.approx(
         [before["ant"]] * np.sum(blobs[1][1:200:2] == "ant"), abs=1e-6
     )
+
+
+def test_the_probability_of_merged_classes_is_the_sum_over_their_pairs():
+    posteriors = np.random.default_rng(0).dirichlet(np.ones(12), 200).astype(np.float32)
+    stored = np.random.default_rng(1).dirichlet(np.ones(12), 5)
+    queries = EncodedQueries(BinaryCodes.from_signs(np.ones((200, 3))), posteriors)
+    classes = ShownClasses(["a", "b", "c", "d"], np.array([0, 1, 0, -1, 2, 2, 2, -1, 3, 0, 0, 0]))
+    pooled = classes.pooled(queries).posteriors
+    same = (classes.columns[:, None] == classes.columns) & (classes.columns >= 0)[:, None]
+    by_hand = posteriors @ same @ stored.T / posteriors[:, classes.columns >= 0].sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(pooled @ stored.T, by_hand, atol=1e-6)
+    alone = [classes.pooled(queries[row : row + 1]).posteriors for row in range(200)]
+    np.testing.assert_array_equal(pooled, np.concatenate(alone))
+
+
+def test_a_query_of_removed_classes_alone_may_be_of_any_other():
+    queries = EncodedQueries(BinaryCodes.from_signs([[1]]), [[0, 1, 0]])
+    assert ShownClasses(["a", "c"], np.array([0, -1, 1])).pooled(queries).posteriors.tolist() == [[0.5, 0, 0.5]]
+    assert ShownClasses([], np.array([-1, -1, -1])).pooled(queries).posteriors.tolist() == [[0, 0, 0]]
+    codes = EncodedQueries(queries.codes)
+    assert ShownClasses(["a"], np.array([0, 0])).pooled(codes) is codes
+
+
+def test_scores_cannot_order_what_probabilities_order(collection, blobs):
+    with pytest.raises(InputError, match=r"by_scores orders .* more than bits\. Leave it out") as error:
+        collection.search(blobs[0][200:201], by_scores=True)
+    assert error.value.parameter == "by_scores"
 
 
 def test_a_least_probability_leaves_out_what_is_less_likely(collection, blobs):

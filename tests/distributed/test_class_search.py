@@ -172,6 +172,27 @@ def test_a_cluster_gives_the_answers_of_one_collection(client, tmp_path, digits)
         assert sharded.search_radius(X, 900.0) == whole.search_radius(X, 900.0)
 
 
+def test_classes_are_merged_in_all_parts_or_in_none(inline, tmp_path, digits):
+    hasher, X = StarRidge(12, random_state=0).fit(digits[0][:200], digits[1][:200]), digits[0][N_ITEMS : N_ITEMS + 5]
+    folder = made(tmp_path, digits, hasher, by_turns)
+    sharded = answering(folder, None)
+    names = ("all", "a", "b", "c", "empty")
+    for name in names[:-2]:
+        with Collection(folder / name) as part:
+            part.merge_classes(7, 1)
+            part.remove_class(3)
+    for query in ({"X": X}, {"items": [0, 1, 2]}):
+        with pytest.raises(ValueError, match=r"merged or removed in some .*c differs\. Make the same changes"):
+            sharded.search(**query)
+    for name in names[-2:]:
+        with Collection(folder / name) as part:
+            part.merge_classes(7, 1)
+            part.remove_class(3)
+    with Collection(folder / "all", read_only=True) as whole:
+        for query in ({"X": X}, {"items": [0, 1, 2]}):
+            assert sharded.search(**query) == whole.search(**query)
+
+
 def test_what_cannot_be_merged_is_refused(inline, tmp_path, digits):
     hasher, X = LSHash(12, random_state=0).fit(digits[0]), digits[0][:2]
     for name, vectors in {"a": None, "b": "float16"}.items():

@@ -271,6 +271,7 @@ def test_probabilities_of_the_page_are_those_of_the_collection(method, runtime, 
             X[300:900], labels=[label if number % 3 else None for number, label in enumerate(y[300:900].tolist())]
         )
         items.merge_classes(7, 1)
+        items.remove_class(3)
         facts = write_search_page(items, tmp_path / "page.html", runtime=runtime)
         least = [0, 0.5, 0.99]
         asked = [items.search(X[900:910], k=24, min_probability=each) for each in least]

@@ -52,24 +52,6 @@ class EncodedQueries:
         vectors = None if self.vectors is None else self.vectors[rows]
         return replace(self, codes=self.codes[rows], posteriors=posteriors, vectors=vectors)
 
-    def pooled(self, groups: np.ndarray) -> EncodedQueries:
-        """Return queries to which classes of one group are the same class.
-
-        Parameters
-        ----------
-        groups : array of shape (n_classes,)
-            The group of each class: classes of equal numbers count as one, and those of a negative number as none.
-        """
-        if self.posteriors is None:
-            return self
-        pooled = np.where(groups >= 0, self.posteriors, np.float32(0))
-        different, sizes = np.unique(groups[groups >= 0], return_counts=True)
-        for group in different[sizes > 1]:
-            members = groups == group
-            # One class after the other: a matrix product sums in an order that depends on how many queries there are.
-            pooled[:, members] = np.cumsum(self.posteriors[:, members], axis=1, dtype=np.float64)[:, -1:]
-        return replace(self, posteriors=pooled)
-
 
 def _check_rows(given: ArrayLike, name: str, n_codes: int) -> np.ndarray:
     try:

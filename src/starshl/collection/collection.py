@@ -368,7 +368,10 @@ class Collection:
         return change_classes(self._session, lambda known, version: known.merged(text, other, version))
 
     def remove_class(self, label: Label) -> ClassChange:
-        """Hide a class: its items have no label until this is undone, and it is not predicted; no code changes."""
+        """Hide a class: its items have no label until this is undone, and it is not predicted; no code changes.
+
+        Probabilities, also those of hits, are those of queries that are of another class.
+        """
         text = label_text(label)
         return change_classes(self._session, lambda known, version: known.without(text, version))
 

@@ -115,7 +115,7 @@ def _likeness(state: State, words: HammingWords | WordDictionary, X: SamplesLike
     hasher, index, classes = state.hasher, state.index, state.shown_classes
     assert isinstance(index, WordIndex), "Words are searched by their index."
     query = state.encoded(X)
-    pooled, items = state.pooled(query), np.array(ids, np.int64)
+    pooled, items = state.shown_classes.pooled(query), np.array(ids, np.int64)
     probabilities = index.probabilities(pooled, items[None])[0]
     neighbors: list[float | None] = [None] * len(ids)
     if words.n_bits < hasher.n_bits_:

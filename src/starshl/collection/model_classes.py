@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .._common.labels import Label
+from ..codes.queries import EncodedQueries
 from ..exceptions import CollectionFormatError
 from .labels import label_text
 from .vocabulary import Vocabulary
@@ -115,3 +116,11 @@ class ShownClasses:
         np.add.at(summed.T, self.columns[kept], shares.T[kept])
         total = summed.sum(axis=1, keepdims=True)
         return np.where(total > 0, summed / np.where(total > 0, total, 1.0), 1.0 / max(len(self.labels), 1))
+
+    def pooled(self, queries: EncodedQueries) -> EncodedQueries:
+        """Return queries to which merged classes are one class and removed ones none, as for :meth:`shares`."""
+        if self.is_plain or queries.posteriors is None:
+            return queries
+        # The last column, which stands for removed classes, has no share.
+        shares = np.append(self.shares(queries.posteriors), np.zeros((len(queries), 1)), axis=1)
+        return replace(queries, posteriors=shares[:, self.columns])

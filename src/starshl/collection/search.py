@@ -55,6 +55,13 @@ class Queries:
             raise ValueError("Give either X or items: rows to search for, or ids of stored items.")
         if options.min_probability is not None:
             state.hasher.require("probability")
+        if options.by_scores and "scores" not in state.index.supports:
+            raise InputError(
+                "{parameter} orders items at equal Hamming distance, and this collection compares more than bits",
+                advice="Leave it out: queries of a {method} keep their posteriors, which order items more finely.",
+                parameter="by_scores",
+                method=state.hasher.method_name,
+            )
         if is_rescored(options, state):
             return cls._to_rescore(state, store, X, items, options)
         return cls._encoded(state, X, items, with_scores=options.by_scores)
@@ -62,10 +69,10 @@ class Queries:
     @classmethod
     def _encoded(cls, state: State, X: SamplesLike | None, items: ArrayLike | None, *, with_scores: bool) -> Self:
         if items is not None:
-            return cls(state.pooled(state.index.queries_of(items)))
+            return cls(state.shown_classes.pooled(state.index.queries_of(items)))
         rows = cast(SamplesLike, X)
         if not with_scores:
-            return cls(state.pooled(state.encoded(rows)))
+            return cls(state.shown_classes.pooled(state.encoded(rows)))
         scores = state.hasher.for_rows(rows).decision_function(rows)
         return cls(EncodedQueries(state.hasher.codes_of_scores(scores)), scores)
 

@@ -104,11 +104,6 @@ class State:
         # A hasher of kept vectors makes the same codes, though it lacks the steps that the identity of a space covers.
         return replace(queries, codes=replace(queries.codes, space_id=self.hasher.space_id_))
 
-    def pooled(self, queries: EncodedQueries) -> EncodedQueries:
-        """Return queries to which classes that were merged are one class, and those that were removed none."""
-        classes = self.shown_classes
-        return queries if classes.is_plain else queries.pooled(classes.columns)
-
     @property
     def vector_file_name(self) -> str:
         return "" if self.vectors is None else self.vectors.name

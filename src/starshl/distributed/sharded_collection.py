@@ -124,18 +124,23 @@ class ShardedCollection:
     def _found(self, X: SamplesLike | None, items: ArrayLike | None, options: SearchOptions) -> list[SearchResult]:
         """Search for rows, which one worker encodes for all, or for items, whose codes their own collections have."""
         if items is None or X is not None:
-            asked = self._ask_one(self.folders[0], encoded, X, items, options)
-            return MergedSearch(self._ask, asked, options).found()
+            return self._merged(self.folders[0], X, items, options)
         ids = check_ids(items)
         found: dict[int, SearchResult] = {}
         for folder, here in zip(self.folders, self._ask(held_here, ids), strict=True):
             if here.any():
-                asked = self._ask_one(folder, encoded, None, ids[here], options)
-                here_found = MergedSearch(self._ask, asked, options).found()
+                here_found = self._merged(folder, None, ids[here], options)
                 found |= dict(zip(np.flatnonzero(here).tolist(), here_found, strict=True))
         if unknown := [item for place, item in enumerate(ids.tolist()) if place not in found]:
             raise UnknownIdError(unknown[0], "in any of the collections")
         return [found[place] for place in range(len(ids))]
+
+    def _merged(
+        self, folder: str, X: SamplesLike | None, items: ArrayLike | None, options: SearchOptions
+    ) -> list[SearchResult]:
+        """Search all collections for what one of them encodes."""
+        queries, groups = self._ask_one(folder, encoded, X, items, options)
+        return MergedSearch(self._ask, queries, groups, options).found()
 
     def _ask_one(self, folder: str, question: Callable[..., Any], *arguments: Any) -> Any:
         (answer,) = self._engine.map(partial(_answer, question, arguments), [folder])
@@ -174,10 +179,14 @@ def _length(collection: Collection) -> int:
 
 
 class MergedSearch(NamedTuple):
-    """Queries that were encoded once, and the way to ask all collections."""
+    """Queries that were encoded once, and the way to ask all collections.
+
+    ``groups`` are the classes of the hasher that count as one where the queries were encoded.
+    """
 
     ask: Ask
     queries: Queries
+    groups: np.ndarray
     options: SearchOptions
 
     def found(self) -> list[SearchResult]:
@@ -188,7 +197,7 @@ class MergedSearch(NamedTuple):
 
     def _near(self, queries: Queries, n: int | None) -> Iterable[Found]:
         """Yield what one index with all items finds for each query: the n nearest, or all."""
-        for parts in zip(*self.ask(near_here, queries, self.options), strict=True):
+        for parts in zip(*self.ask(near_here, queries, self.groups, self.options), strict=True):
             yield _merged(parts).taken(slice(n))
 
     def _rescored(self, rescoring: Rescoring, k: int) -> Iterable[Found]:
@@ -217,10 +226,12 @@ def _merged(parts: Sequence[Found]) -> Found:
     return found.taken(np.lexsort((found.ids, found.distances)))
 
 
-def encoded(collection: Collection, X: SamplesLike | None, items: ArrayLike | None, options: SearchOptions) -> Queries:
-    """Encode rows, or take items stored here, with vectors and scores if they are to be rescored."""
+def encoded(
+    collection: Collection, X: SamplesLike | None, items: ArrayLike | None, options: SearchOptions
+) -> tuple[Queries, np.ndarray]:
+    """Encode rows, or take items stored here, with what rescoring needs; say which classes count as one."""
     with collection.reading() as (state, store):
-        return Queries.of(state, store, X, items, options)
+        return Queries.of(state, store, X, items, options), state.shown_classes.columns
 
 
 def held_here(collection: Collection, ids: np.ndarray) -> np.ndarray:
@@ -234,9 +245,14 @@ def novelty_here(collection: Collection, X: SamplesLike) -> np.ndarray:
     return collection.novelty(X)
 
 
-def near_here(collection: Collection, queries: Queries, options: SearchOptions) -> list[Found]:
+def near_here(collection: Collection, queries: Queries, groups: np.ndarray, options: SearchOptions) -> list[Found]:
     """Return what is nearest to each query here, or all that is near or likely enough."""
     with collection.reading() as (state, store):
+        if "probability" in state.hasher.supports and not np.array_equal(groups, state.shown_classes.columns):
+            raise ValueError(
+                "Classes were merged or removed in some of the collections and not in others, so that probabilities "
+                f"cannot be compared: {collection.folder} differs. Make the same changes of classes in all of them."
+            )
         return near_items(state, queries, options, passing_items(state, store, options.filters))
 
 

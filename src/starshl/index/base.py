@@ -36,6 +36,11 @@ CAPABILITIES: Mapping[str, str] = MappingProxyType(
     }
 )
 
+_ADVICE = {
+    "probability": "Codes that stand for probabilities need make_index(codes, hasher=hasher).",
+    "scores": "An index that supports probability needs none: queries keep their posteriors.",
+}
+
 
 class Neighbors(NamedTuple):
     """The nearest items of each query, by distance and then by id; both arrays are (n_queries, n_neighbors)."""
@@ -328,7 +333,8 @@ class HammingIndex(ABC):
         if capability not in self.supports:
             raise UnsupportedOperationError(
                 f"{type(self).__name__} does not support {capability!r} ({CAPABILITIES[capability]}). "
-                f"It supports: {', '.join(sorted(self.supports)) or 'nothing beyond adding and searching'}."
+                f"It supports: {', '.join(sorted(self.supports)) or 'nothing beyond adding and searching'}. "
+                f"{_ADVICE.get(capability, '')}".rstrip()
             )
 
     def _check_filters(self, among: ArrayLike | None, where: Mapping[str, Any] | None) -> np.ndarray | None:

@@ -98,14 +98,15 @@ class ClassWords {
     return posterior;
   }
 
-  /** Return a posterior to which merged classes are one class, and removed ones none. */
+  /** Return a posterior to which merged classes are one class, and removed ones none; it sums to 1 over the others. */
   pooled(posterior) {
-    return Float64Array.from(posterior, (_, class_) => {
-      let sum = 0;
-      for (let other = 0; other < this.nClasses; other++)
-        if (this.groups[class_] >= 0 && this.groups[class_] === this.groups[other]) sum += posterior[other];
-      return Math.fround(sum);
-    });
+    if (this.groups.every((group, class_) => group === class_)) return posterior;
+    const sums = new Float64Array(this.nClasses);
+    this.groups.forEach((group, class_) => group >= 0 && (sums[group] += posterior[class_]));
+    const total = sums.reduce((one, other) => one + other);
+    const nGroups = new Set(this.groups.filter((group) => group >= 0)).size;
+    const shares = sums.map((sum) => (total > 0 ? sum / total : 1 / nGroups));
+    return Float64Array.from(this.groups, (group) => (group >= 0 ? Math.fround(shares[group]) : 0));
   }
 
   /** Return a function from items to the probability that they are of the query's class. */
