@@ -1,11 +1,22 @@
 """Your own hashing method: declare facts, write fit, and check the contract that all methods here obey."""
 
+from typing import Self
+
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.utils import check_random_state
 
 from starshl.evaluation import precision_at
-from starshl.hashers import Facts, LinearHasher, all_or_nothing, check_integer, check_rows
+from starshl.hashers import (
+    Facts,
+    LabelsLike,
+    LinearHasher,
+    SamplesLike,
+    Seed,
+    all_or_nothing,
+    check_integer,
+    check_rows,
+)
 from starshl.testing import check_hasher
 
 
@@ -14,13 +25,13 @@ class RandomPairs(LinearHasher):
 
     facts = Facts(paper="none: an example", year=2026, labels="ignored", cost="bits x features")
 
-    def __init__(self, n_bits=32, *, n_jobs=None, random_state=None):
+    def __init__(self, n_bits: int = 32, *, n_jobs: int | None = None, random_state: Seed = None):
         self.n_bits = n_bits
         self.n_jobs = n_jobs  # threads of encode, which LinearHasher provides
         self.random_state = random_state
 
     @all_or_nothing
-    def fit(self, X, y=None):
+    def fit(self, X: SamplesLike, y: LabelsLike = None) -> Self:
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
         X = check_rows(self, X, fitting=True)
         draw = check_random_state(self.random_state).randint(len(X), size=(2, n_bits))

@@ -1,12 +1,14 @@
 """Your own hashing method that is not linear: write the scores yourself, and check the contract."""
 
+from typing import Self
+
 import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from starshl.evaluation import precision_at
-from starshl.hashers import BaseHasher, Facts, all_or_nothing, check_integer, check_rows
+from starshl.hashers import BaseHasher, Facts, LabelsLike, SamplesLike, Seed, all_or_nothing, check_integer, check_rows
 from starshl.testing import check_hasher
 
 N_DIRECTIONS = 16
@@ -20,13 +22,13 @@ class RandomBalls(BaseHasher):
 
     facts = Facts(paper="none: an example", year=2026, labels="ignored", cost="features^3 + n x features^2")
 
-    def __init__(self, n_bits=32, *, n_jobs=None, random_state=None):
+    def __init__(self, n_bits: int = 32, *, n_jobs: int | None = None, random_state: Seed = None):
         self.n_bits = n_bits
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     @all_or_nothing  # a fit that fails or is interrupted leaves the hasher as it was
-    def fit(self, X, y=None):
+    def fit(self, X: SamplesLike, y: LabelsLike = None) -> Self:
         n_bits = check_integer(self.n_bits, "n_bits", low=1)
         X = check_rows(self, X, fitting=True)
         centers = X[check_random_state(self.random_state).randint(len(X), size=n_bits)]
@@ -37,12 +39,12 @@ class RandomBalls(BaseHasher):
             self.radii_ = np.median(self._distances(X), axis=0)
         return self
 
-    def _scores(self, X):  # all that encode, search and model files need
+    def _scores(self, X: SamplesLike) -> np.ndarray:  # all that encode, search and model files need
         X = check_rows(self, X, fitting=False)
         with threadpool_limits(1):
             return (self.radii_ - self._distances(X)).astype(X.dtype)
 
-    def _distances(self, X):
+    def _distances(self, X: np.ndarray) -> np.ndarray:
         rows = X @ self.directions_
         return np.stack([np.linalg.norm(rows - center, axis=1) for center in self.centers_], axis=1)
 

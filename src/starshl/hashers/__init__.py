@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from .._common.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from .._common.validation import check_integer, check_rows
+    from .._common.labels import LabelsLike
+    from .._common.validation import SamplesLike, Seed, check_integer, check_rows
     from .base import CAPABILITIES, BaseHasher, FitSummary, LinearHasher, all_or_nothing
     from .card import card_markdown, measure, model_card
     from .catalog import Configuration, configurations, get_class, load
@@ -30,9 +31,12 @@ __all__ = [
     "FitSummary",
     "GeneralizationBound",
     "HybridHasher",
+    "LabelsLike",
     "LinearHasher",
     "Pairs",
     "PreparedHasher",
+    "SamplesLike",
+    "Seed",
     "StarRidge",
     "StarSHL",
     "Variant",
@@ -55,7 +59,8 @@ __all__ = [
 __getattr__, __dir__ = on_first_use(
     __name__,
     {
-        "._common.validation": ["check_integer", "check_rows"],
+        "._common.labels": ["LabelsLike"],
+        "._common.validation": ["SamplesLike", "Seed", "check_integer", "check_rows"],
         "base": ["CAPABILITIES", "BaseHasher", "FitSummary", "LinearHasher", "all_or_nothing"],
         "classifier": ["ClassifierHasher"],
         "catalog": ["Configuration", "configurations", "get_class", "load"],
