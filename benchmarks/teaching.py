@@ -1,42 +1,54 @@
 """Measure what fifty clicks teach: lessons whose answers come from known labels, against the usual alternatives.
 
     python benchmarks/teaching.py accuracy --sets mnist caltech10 --seeds 3
+    python benchmarks/teaching.py clicks --sets mnist usps caltech101 cifar10_color grocery --seeds 3
     python benchmarks/teaching.py time --items 10000 50000
 
 ``accuracy`` labels fifty items that a lesson proposes, five at a time, and fifty random ones. At the end it compares
 the labels of all others with those of LabelSpreading and logistic regression, which get the same clicks, the same
 features and the best setting of a grid, chosen by the true labels. A line of JSON per run is appended to
-results/teaching/accuracy.jsonl; runs that are there are skipped. ``time`` prints processor seconds per answer.
+results/teaching/accuracy.jsonl; runs that are there are skipped. ``clicks`` goes on to 200 proposed items, and after
+50, 100 and 200 of them compares the lesson with a logistic regression whose C is chosen by cross-validation on the same
+labels, so that neither sees a true label that a person has not given; its lines go to results/teaching/clicks.jsonl.
+``grocery`` are the photographs of grocery_photos_900.zip in $STARSHL_DATA, by the features of efficientnet-lite0; its
+classes are the second level of folders. ``time`` prints processor seconds per answer.
 """
 
 import argparse
 import json
+import os
 import tempfile
 import time
 import warnings
+from functools import cache
 from pathlib import Path
+from zipfile import ZipFile
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
 from sklearn.semi_supervised import LabelSpreading
 
 from starshl import Collection
 from starshl.data.datasets import get
-from starshl.data.features import PictureFeatures
+from starshl.data.features import PictureFeatures, make_embedder
 from starshl.hashers import PreparedHasher
 from starshl.hashers.baselines import LSHash
 from starshl.labeling import Lesson
 
 RESULTS = Path(__file__).parent.parent / "results" / "teaching" / "accuracy.jsonl"
+AFTER_CLICKS = RESULTS.with_name("clicks.jsonl")
 CLICKS, BATCH = 50, 5
+MILESTONES = (50, 100, 200)
 SPREADING = [(k, alpha) for k in (7, 15) for alpha in (0.2, 0.8, 0.99)]
 STRENGTHS = (0.1, 1.0, 10.0, 100.0)
-PICTURES = {"caltech10": (32, 32), "cifar10_color": (32, 32, 3)}
+FOLDS, CHOSEN_FROM = 5, tuple(10.0**power for power in range(-4, 5))
+PICTURES = {"caltech10": (32, 32), "caltech101": (32, 32), "cifar10_color": (32, 32, 3)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("study", choices=["accuracy", "time"])
+    parser.add_argument("study", choices=["accuracy", "clicks", "time"])
     parser.add_argument("--sets", nargs="+", default=["mnist", "caltech10", "agnews"])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--items", type=int, nargs="+", default=[10_000])
@@ -47,15 +59,28 @@ def main() -> None:
         return
     for name in options.sets:
         for seed in range(options.seeds):
+            if options.study == "clicks":
+                measure_clicks(name, seed, options.items[0])
+                continue
             for choice in ("proposed", "random"):
                 measure_accuracy(name, seed, choice, options.items[0])
 
 
+def is_known(path: Path, key: dict[str, object]) -> bool:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    known = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return any(key.items() <= run.items() for run in known)
+
+
+def append(path: Path, run: dict[str, object]) -> None:
+    with path.open("a") as file:
+        file.write(json.dumps(run) + "\n")
+    print(json.dumps(run), flush=True)
+
+
 def measure_accuracy(name: str, seed: int, choice: str, n_items: int) -> None:
-    RESULTS.parent.mkdir(parents=True, exist_ok=True)
     key = {"set": name, "seed": seed, "choice": choice}
-    known = [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
-    if any(key.items() <= run.items() for run in known):
+    if is_known(RESULTS, key):
         return
     X, y = read_set(name, seed, n_items)
     with (
@@ -65,17 +90,87 @@ def measure_accuracy(name: str, seed: int, choice: str, n_items: int) -> None:
     ):
         picks, curve = teach(lesson, y, choice, seed)
         run = key | {"n_items": len(y), "lesson": curve} | peers(lesson, y, picks)
-    with RESULTS.open("a") as file:
-        file.write(json.dumps(run) + "\n")
-    print(json.dumps(run), flush=True)
+    append(RESULTS, run)
+
+
+def measure_clicks(name: str, seed: int, n_items: int) -> None:
+    """Teach with proposed items, and compare with a logistic regression at each milestone."""
+    key = {"set": name, "seed": seed}
+    if is_known(AFTER_CLICKS, key):
+        return
+    X, y = read_set(name, seed, n_items)
+    run: dict[str, object] = key | {"n_items": len(y)}
+    with (
+        tempfile.TemporaryDirectory() as place,
+        make_collection(Path(place), name, X) as collection,
+        Lesson(collection) as lesson,
+    ):
+        picks: list[int] = []
+        while len(picks) < MILESTONES[-1]:
+            batch = [proposal.id for proposal in lesson.propose(BATCH)]
+            collection.set_labels(batch, y[batch], warn_unknown=False)  # all of them at once, for the sake of time
+            picks += batch
+            if len(picks) in MILESTONES:
+                found = lesson.predictions()
+                rest = np.setdiff1d(np.arange(len(y)), picks)
+                right = np.array(found.labels)[rest] == y[rest]
+                sure = found.confidences[rest] >= 0.9
+                run[str(len(picks))] = {
+                    "lesson": accuracy(np.array(found.labels), y, picks),
+                    "logistic": chosen_logistic(lesson._items.rows, y, picks),
+                    "classes_met": len(set(y[picks].tolist())),
+                    "share_sure": round(float(sure.mean()), 4),
+                    "sure_right": round(float(right[sure].mean()), 4) if sure.any() else None,
+                }
+    append(AFTER_CLICKS, run)
+
+
+def chosen_logistic(rows: np.ndarray, y: np.ndarray, picks: list[int]) -> float:
+    """Return the accuracy of a logistic regression whose C and scaling these labels chose."""
+    best: tuple[float, float] = (-1.0, 0.0)
+    size = float(np.sqrt((rows**2).sum(axis=1).mean()))
+    deviations = rows.std(axis=0)
+    for scaled in (rows / size, (rows - rows.mean(axis=0)) / np.where(deviations > 0, deviations, 1.0)):
+        for strength in CHOSEN_FROM:
+            right = 0
+            for train, test in KFold(FOLDS, shuffle=True, random_state=0).split(picks):
+                learned, asked = np.array(picks)[train], np.array(picks)[test]
+                right += int((logistic(scaled[learned], y[learned], strength).predict(scaled[asked]) == y[asked]).sum())
+            if right > best[0]:
+                best = (right, accuracy(logistic(scaled[picks], y[picks], strength).predict(scaled), y, picks))
+    return best[1]
+
+
+def logistic(X: np.ndarray, y: np.ndarray, strength: float) -> LogisticRegression:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return LogisticRegression(C=strength, max_iter=300).fit(X, y)
 
 
 def read_set(name: str, seed: int, n_items: int) -> tuple[np.ndarray, np.ndarray]:
     """Return rows and labels of up to ``n_items``, nine tenths of a smaller set."""
+    if name == "grocery":
+        X, labels = read_grocery()
+        order = np.random.default_rng(seed).permutation(len(labels))[: int(0.9 * len(labels))]
+        return X[order], labels[order]
     data = get("caltech101" if name == "caltech10" else name)
     own = np.flatnonzero(np.isin(data.y, data.extra["top10"])) if name == "caltech10" else np.arange(len(data.y))
     rows = np.random.default_rng(seed).permutation(own)[: min(n_items, int(0.9 * len(own)))]
     return np.asarray(data.X[rows], np.float32), np.asarray(data.y[rows])
+
+
+@cache
+def read_grocery() -> tuple[np.ndarray, np.ndarray]:
+    """Return features of photographs, and the number of the second folder that each is in."""
+    with (
+        tempfile.TemporaryDirectory() as place,
+        ZipFile(Path(os.environ["STARSHL_DATA"]) / "grocery_photos_900.zip") as archive,
+    ):
+        archive.extractall(place)
+        files = sorted(Path(place).rglob("*.jpg"))
+        folders = [file.relative_to(place).parts[1] for file in files]
+        X = make_embedder("efficientnet-lite0").fit_embed([str(file) for file in files])
+    return np.asarray(X, np.float32), np.unique(folders, return_inverse=True)[1]
 
 
 def make_collection(place: Path, name: str, X: np.ndarray) -> Collection:

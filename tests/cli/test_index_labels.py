@@ -291,3 +291,19 @@ def test_hits_say_how_likely_they_are_and_unlikely_ones_can_be_left_out(built):
     likely = answer_of(built, "search", "items", "queries.npy", "-k", "60", "--no-rescore", "--min-probability", "0.5")
     assert likely[0] == [hit for hit in everything if hit["probability"] >= 0.5]
     assert len(likely[0]) < len(everything)
+
+
+def test_labels_are_guessed_and_found_by_their_guesses(built):
+    unlabeled = [str(item) for item in range(130, 160)]
+    assert run(built, "label", "items", "--clear", *unlabeled).exit_code == 0
+    refused = run(built, "search", "items", "--item", "100", "--guess", "1")
+    assert refused.exit_code == 2
+    assert "starshl index guess" in refused.stderr
+    found = answer_of(built, "guess", "items")
+    assert found["by"] == "hasher"
+    assert sum(each["items"] for each in found["guesses"]) == 30
+    shown = run(built, "search", "items", "--item", "100", "--guess", "1").stdout
+    assert "perhaps 1 (" in shown
+    hits = answer_of(built, "search", "items", "--item", "100", "--guess", "1")[0]
+    assert {hit["guess"]["label"] for hit in hits} == {1}
+    assert "guessed from 30 labels: 30 items" in run(built, "guess", "items", "--by", "lesson").stdout

@@ -161,6 +161,26 @@ def test_filters_list_count_recommend_and_remove(things, rows):
     assert (removed.ids, removed.n_items, things.info().n_items) == ([15, 16, 17, 18, 19], 5, 15)
 
 
+def test_guesses_are_made_found_accepted_rejected_and_restored(things):
+    things.set_labels(list(range(10, 20)), None)
+    assert things.guess_state().is_current is None
+    assert things.wait(things.update_guesses().id, seconds=60).state == "done"
+    state = things.guess_state()
+    (label, _), *_ = state.counts
+    assert (state.is_current, state.by, sum(n for _, n in state.counts)) == (True, "lesson", 10)
+    page = things.list_items(limit=3, order="likeliest", guesses=[label]).items
+    assert [item.guess.label for item in page] == [label] * 3
+    ids = [item.id for item in page]
+    before = things.count(labels=[label])
+    assert things.accept_guesses(ids, [label] * 3).ids == ids
+    assert things.count(labels=[label]) == before + 3
+    assert things.undo_review().n_items == 3
+    assert things.reject_guesses(ids).n_items == 3
+    assert things.count(labels=[label]) == before
+    hits = things.search(items=ids[:1], k=40)[0]
+    assert any(hit.guess is not None for hit in hits)
+
+
 def test_files_go_to_and_fro(things, rows, tmp_path):
     lines = [json.dumps({"vector": row.tolist(), "label": 1}) for row in rows[:5]]
     (tmp_path / "items.jsonl").write_text("\n".join(lines))

@@ -104,7 +104,8 @@ def test_every_option_is_a_field_and_documented_with_the_search():
 def test_every_surface_has_all_options():
     assert set(SearchKeywords.__annotations__) < set(SearchRequest.model_fields)
     command = get_command(app).commands["index"].commands["search"]
-    named = {"label" if name == "labels" else name for name in SearchKeywords.__annotations__} - {"among"}
+    singular = {"labels": "label", "guesses": "guess"}
+    named = {singular.get(name, name) for name in SearchKeywords.__annotations__} - {"among"}
     assert named < {parameter.name for parameter in command.params}
 
 

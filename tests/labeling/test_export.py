@@ -17,7 +17,7 @@ def lesson(collection, points):
 
 
 def test_labels_are_written_with_their_source(lesson, tmp_path):
-    assert export_labels(lesson, tmp_path / "labels.csv") == 120
+    assert export_labels(lesson.collection, tmp_path / "labels.csv") == 120
     with (tmp_path / "labels.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     predictions = lesson.predictions()
@@ -33,7 +33,7 @@ def test_text_in_labels_is_no_formula_to_a_spreadsheet_and_comes_back_as_it_was(
     with Lesson(collection) as opened:
         for item, name in enumerate(names):
             opened.answer([100 + item], name)
-        export_labels(opened, tmp_path / "labels.csv")
+        export_labels(collection, tmp_path / "labels.csv")
         labels = opened.predictions().labels
     with (tmp_path / "labels.csv").open(newline="") as file:
         cells = [row["label"] for row in csv.DictReader(file)]
@@ -80,5 +80,5 @@ def test_neighbors_are_mostly_of_one_group(lesson, points):
 
 def test_labels_are_empty_before_the_first_answer(collection, tmp_path):
     with Lesson(collection) as lesson:
-        export_labels(lesson, tmp_path / "labels.csv")
+        export_labels(lesson.collection, tmp_path / "labels.csv")
     assert (tmp_path / "labels.csv").read_text().splitlines()[1] == "100,0.png,,,0.0000"

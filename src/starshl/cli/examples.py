@@ -80,6 +80,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "index label": ("starshl index label items 17 18 --set cat", "starshl index label items 17 --clear"),
     "index declare": ("starshl index declare items year=int region=str",),
     "index remove": ("starshl index remove items 17 18 --compact",),
+    "index guess": ("starshl index guess album", "starshl index guess album --by lesson"),
     "index search": (
         "starshl index search items new.csv -k 5",
         """starshl index search news --text "oil prices" -k 5""",

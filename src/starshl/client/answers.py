@@ -41,6 +41,24 @@ class CollectionInfo(JsonAnswer):
 
 
 @dataclass(frozen=True, slots=True)
+class GuessState(JsonAnswer):
+    """The guessed labels of a collection: for how many items each, the most frequent first.
+
+    ``is_current`` tells whether nothing has changed since that they follow from, None if no labels were guessed; ``by``
+    is "lesson" or "hasher", and ``job`` the id of the job that guesses them anew, if one does.
+    """
+
+    is_current: bool | None
+    by: str | None
+    counts: list[tuple[Label, int]]
+    job: str | None = None
+
+    @classmethod
+    def of(cls, answer: Mapping[str, Any]) -> Self:
+        return super(GuessState, cls).of({**answer, "counts": [*map(tuple, answer["counts"])]})
+
+
+@dataclass(frozen=True, slots=True)
 class ItemPage(JsonAnswer):
     """Items by id; ``next`` is what to pass as ``after`` for more, None if there are no more.
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from .._common.files import replacing_file
 from .._common.labels import Label
 from ..collection.answers import ClassChange, Item, Prediction, Preview, SearchResult
-from .answers import CollectionInfo, ItemPage, Job, Snapshot, Written
+from .answers import CollectionInfo, GuessState, ItemPage, Job, Snapshot, Written
 from .calls import (
     Call,
     PathLike,
@@ -34,6 +34,7 @@ from .calls import (
 from .transport import Retries, ServiceProblem, checked_address, read_answer, unreachable
 
 if TYPE_CHECKING:
+    from ..collection.guesses import Order
     from ..collection.options import FilterKeywords, SearchKeywords
 
 Result = TypeVar("Result")
@@ -332,10 +333,15 @@ class RemoteCollection:
         self,
         after: int | None = None,
         limit: int = 100,
+        *,
+        order: Order = "id",
         **filters: Unpack[FilterKeywords],
     ) -> ItemPage:
-        """Return the first items that pass filters, of those whose ids are larger than ``after``."""
-        body = given({**filters, "after": after, "limit": limit})
+        """Return the first items that pass filters, of those that come after the item ``after``.
+
+        They are listed by id, or the "likeliest" or the "least_sure" guesses first.
+        """
+        body = given({**filters, "after": after, "limit": limit, "order": order})
         return self._client.send(Call("POST", self._path("items/list"), ItemPage.of, body))
 
     def count(self, **filters: Unpack[FilterKeywords]) -> int:
@@ -355,6 +361,33 @@ class RemoteCollection:
             return {each["label"]: each["items"] for each in answer["classes"] if each["items"]}
 
         return self._client.send(Call("GET", self._path("classes"), read))
+
+    def guess_state(self) -> GuessState:
+        """Return for how many items each label is guessed, and whether something has changed since."""
+        return self._client.send(Call("GET", self._path("guesses"), GuessState.of))
+
+    def update_guesses(self) -> Job:
+        """Begin to guess the labels of all items that have none."""
+        return self._client.send(Call("POST", self._path("guesses/update"), Job.of))
+
+    def accept_guesses(self, ids: Sequence[int], labels: Sequence[Label | None] | None = None) -> Written:
+        """Give items the labels that are guessed, all in one change; an item that has a label keeps it.
+
+        ``labels`` are the guesses that a person has seen; what is guessed now if None.
+        """
+        return self._review("accept", ids, labels)
+
+    def reject_guesses(self, ids: Sequence[int], labels: Sequence[Label | None] | None = None) -> Written:
+        """Say that guesses are wrong, all in one change: items are not guessed to be of these classes again."""
+        return self._review("reject", ids, labels)
+
+    def undo_review(self) -> Written:
+        """Undo the last acceptance, rejection, answer or skip that was not undone yet."""
+        return self._write("POST", "guesses/undo", {})
+
+    def _review(self, kind: str, ids: Sequence[int], labels: Sequence[Label | None] | None) -> Written:
+        known = None if labels is None else plain_labels(labels)
+        return self._write("POST", f"guesses/{kind}", given({"ids": plain_ids(ids), "labels": known}))
 
     def class_changes(self) -> list[ClassChange]:
         """Return all renames, mergers and removals of classes, undone or not, the oldest first."""

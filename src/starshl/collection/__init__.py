@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from .._common.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from .answers import ClassChange, ClassOfCode, Explanation, Hit, Item, Prediction, Preview, SearchResult
+    from .answers import ClassChange, ClassOfCode, Explanation, Guess, Hit, Item, Prediction, Preview, SearchResult
     from .collection import Collection
+    from .guesses import Guesses
     from .importing.building import AdditionSummary, ImportSummary, Skipped
     from .importing.pictures import add_pictures, import_pictures
     from .importing.texts import add_texts, import_texts
@@ -23,6 +24,8 @@ __all__ = [
     "Collection",
     "Explanation",
     "Filters",
+    "Guess",
+    "Guesses",
     "Hit",
     "ImportSummary",
     "Item",
@@ -48,6 +51,7 @@ __getattr__, __dir__ = on_first_use(
             "ClassChange",
             "ClassOfCode",
             "Explanation",
+            "Guess",
             "Hit",
             "Item",
             "Prediction",
@@ -55,6 +59,7 @@ __getattr__, __dir__ = on_first_use(
             "SearchResult",
         ],
         "collection": ["Collection"],
+        "guesses": ["Guesses"],
         "importing.building": ["AdditionSummary", "ImportSummary", "Skipped"],
         "importing.pictures": ["add_pictures", "import_pictures"],
         "importing.texts": ["add_texts", "import_texts"],

@@ -30,11 +30,24 @@ class JsonAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class Guess(JsonAnswer):
+    """What the label of an item without one probably is, and how probably; see :meth:`starshl.Collection.guesses`."""
+
+    label: Label
+    confidence: float
+
+
+def _guess_in(answer: Mapping[str, Any]) -> Guess | None:
+    guess = answer.get("guess")
+    return None if guess is None else Guess.of(guess)
+
+
+@dataclass(frozen=True, slots=True)
 class Item(JsonAnswer):
     """A stored item; ``code_from`` says whether its code follows from its label or its vector.
 
     ``model_digest`` is that of the model that encoded the vector, None if it is not known. ``vector`` is the kept
-    vector, if it was asked for.
+    vector, if it was asked for, and ``guess`` the guessed label of an item without one, if labels were guessed.
     """
 
     id: int
@@ -44,6 +57,11 @@ class Item(JsonAnswer):
     code_from: str
     model_digest: str | None
     vector: list[float] | None = None
+    guess: Guess | None = None
+
+    @classmethod
+    def of(cls, answer: Mapping[str, Any]) -> Self:
+        return super(Item, cls).of({**answer, "guess": _guess_in(answer)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +168,8 @@ class Hit(JsonAnswer):
     ``distance`` is that of the index: the Hamming distance of the codes, or a number in which the probability counts.
     ``probability`` says how likely the item is of the query's class, None if the hasher cannot tell. ``rescored`` is
     the distance of the vectors if these decided the order, too, and ``code_from`` says what the item's code follows
-    from: "label" or "vector". ``explanation`` says why the item matches, if the search was to explain it.
+    from: "label" or "vector". ``explanation`` says why the item matches, if the search was to explain it, and ``guess``
+    is the guessed label of an item without one, if labels were guessed.
     """
 
     id: int
@@ -162,11 +181,13 @@ class Hit(JsonAnswer):
     reference: str | None
     code_from: str
     explanation: Explanation | None = None
+    guess: Guess | None = None
 
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> Self:
         why = answer.get("explanation")
-        return super(Hit, cls).of({**answer, "explanation": None if why is None else Explanation.of(why)})
+        explanation = None if why is None else Explanation.of(why)
+        return super(Hit, cls).of({**answer, "explanation": explanation, "guess": _guess_in(answer)})
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from .._common.files import atomic_folder
 from .._common.labels import Label, LabelsLike
 from .._common.lazy import library
-from .._common.validation import SamplesLike, check_integer, check_number
+from .._common.validation import SamplesLike, check_choice, check_integer, check_number
 from .._common.warn import warn_caller
 from .._common.words import counted
 from ..codes.binary import BinaryCodes
@@ -33,6 +33,7 @@ from .export import write_rows
 from .fields import Value, check_fields, fields_text
 from .filters import count_labels, count_values, kind_of_labels, labels_by_id, passing_ids, unknown_labels_note
 from .folder import Kernels, digest_of_model, save_model
+from .guesses import ORDERS, Guesses, GuessFile, Order, with_guesses
 from .items import Row, item_of, metadata_of
 from .journal import check_entry, check_receipt, find_receipt, read_entries
 from .labels import check_kind, item_labels, kind_of, label_text
@@ -162,6 +163,7 @@ class Collection:
         self._given = embedder
         self._embedder: tuple[str, Embedder] | None = None
         self._session = Session(self.folder, read_only=read_only, kernels=kernels, n_jobs=n_jobs)
+        self._guess_file = GuessFile(self.folder, read_only=read_only)
 
     def close(self) -> None:
         """Close the files; another process may write from then on."""
@@ -547,7 +549,8 @@ class Collection:
         """
         options.check_query(X)
         with self.reading() as (state, store):
-            found = find_items(state, store, Queries.of(state, store, X, items, options), options, pause)
+            queries, guesses = Queries.of(state, store, X, items, options), self._guess_file.read(state, store)
+            found = find_items(state, store, queries, options, pause, guesses)
             if options.reject is not None and X is not None:
                 found = rejecting(found, novelty_of(state.hasher, X), options.reject)
             if options.explain:
@@ -577,18 +580,28 @@ class Collection:
         return novelty_of(self.hasher, X)
 
     def find(
-        self, where: Mapping[str, Any] | None = None, *, among: ArrayLike | None = None, labels: LabelsLike = None
+        self,
+        where: Mapping[str, Any] | None = None,
+        *,
+        among: ArrayLike | None = None,
+        labels: LabelsLike = None,
+        guesses: LabelsLike = None,
+        order: Order = "id",
     ) -> np.ndarray:
-        """Return the ids of the items that pass filters, ascending; the filters are those of :meth:`search`.
+        """Return the ids of the items that pass filters; the filters are those of :meth:`search`.
 
-        Without filters, or with an empty one, these are the ids of all items.
+        Without filters, or with an empty one, these are the ids of all items. They ascend, or begin with the
+        "likeliest" or the "least_sure" guess, if ``order`` says so; given labels are certain.
         """
-        return self.passing(Filters.of(where, among, labels))
+        check_choice(order, "order", ORDERS)
+        return self.passing(Filters.of(where, among, labels, guesses), order)
 
-    def passing(self, filters: Filters) -> np.ndarray:
-        """Return the ids of the items that pass filters, ascending; :meth:`find` makes the filters, too."""
+    def passing(self, filters: Filters, order: Order = "id") -> np.ndarray:
+        """Return the ids of the items that pass filters; :meth:`find` makes the filters, too."""
         with self.reading() as (state, store):
-            return passing_ids(state, store, filters)
+            guesses = self._guess_file.read(state, store)
+            found = passing_ids(state, store, filters, guesses)
+            return found if guesses is None else guesses.ordered(found, order)
 
     def unknown_labels_note(self, filters: Filters) -> str | None:
         """Say which of the wanted labels no item has, and which there are; None if all are known, or there are none."""
@@ -633,7 +646,8 @@ class Collection:
         with self.reading() as (state, store):
             rows = store.rows(wanted)
             kept = state.vectors_of(store, wanted).tolist() if vectors else [None] * len(rows)
-            return [item_of(row, state.vocabulary, vector) for row, vector in zip(rows, kept, strict=True)]
+            items = [item_of(row, state.vocabulary, vector) for row, vector in zip(rows, kept, strict=True)]
+            return with_guesses(items, self._guess_file.read(state, store))
 
     def title_of(self, item: Item | Hit) -> str:
         """Return what to call an item: its title, the last part of its reference, or its number."""
@@ -668,6 +682,22 @@ class Collection:
         with self.reading() as (state, store):
             return count_labels(state, store)
 
+    def guesses(self) -> Guesses | None:
+        """Return the guessed labels of the items without one, None if no labels were guessed.
+
+        A :class:`starshl.labeling.Lesson` guesses after each answer, and :func:`starshl.labeling.guess_labels` whenever
+        it is called. Items and hits have their guess in ``guess``, and searches can ask for it (``guesses=["apple"]``).
+        If something has changed since, such as a label, ``is_current`` is False until labels are guessed again.
+        """
+        with self.reading() as (state, store):
+            return self._guess_file.read(state, store)
+
+    def keep_guesses(self, guesses: Guesses, version: int) -> None:
+        """Keep guesses that follow from what the collection held at a version, unless it has changed since."""
+        with self.reading() as (state, store):
+            if state.generation == version:
+                self._guess_file.keep(state, store, guesses)
+
     def value_counts(self, field: str) -> dict[Value, int]:
         """Return how many items have each value of a declared field, the most frequent first."""
         with self.reading() as (state, store):
@@ -682,6 +712,7 @@ class Collection:
         """Return the codes of all items, and the items, by id and from one unchanging state."""
         with self.reading() as (state, store):
             items = [item_of(row, state.vocabulary) for row in store.all_rows()]
+            items = with_guesses(items, self._guess_file.read(state, store))
             return state.index.reconstruct([item.id for item in items]), items
 
     def kept_features(self) -> tuple[str, ...]:
@@ -793,12 +824,14 @@ class Collection:
     def export(self, path: str | os.PathLike[str]) -> int:
         """Write all items to a file ending in .parquet or .jsonl; return how many there are.
 
-        In Parquet, the label and each declared field (:meth:`declare_fields`) are columns of their own types; other
-        metadata are a JSON text in the column ``metadata``.
+        If labels were guessed (:meth:`guesses`), each item has its guess beside its label. In Parquet, the label and
+        each declared field (:meth:`declare_fields`) are columns of their own types; other metadata are a JSON text in
+        the column ``metadata``.
         """
         with self.reading() as (state, store):
             rows, fields = list(store.all_rows()), store.fields()
-        write_rows(path, rows, state.vocabulary, state.hasher, fields)
+            guesses = self._guess_file.read(state, store)
+        write_rows(path, rows, state.vocabulary, state.hasher, fields, guesses)
         return len(rows)
 
 

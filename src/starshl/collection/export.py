@@ -3,7 +3,8 @@
 Codes are written as packed bytes: bit j of a code is bit ``j % 8``, counted from the least significant, of byte
 ``j // 8``; unused bits of the last byte are zero. Beside hybrid codes, ``hamming_code`` is a longer code for programs
 that compare bits alone (see ``hasher.hamming_codes``). In Parquet, the label and each declared field are columns of
-their own types, and other metadata are a JSON text. A declared field with the name of another column is
+their own types, and other metadata are a JSON text. If labels were guessed, ``guess`` and ``guess_confidence`` are
+columns of their own, apart from the label. A declared field with the name of another column is
 ``metadata.NAME``.
 """
 
@@ -20,6 +21,7 @@ import numpy as np
 from .._common.files import replacing_file
 from ..codes.binary import BinaryCodes, n_bytes
 from .fields import Fields, values_of
+from .guesses import Guesses
 from .items import Row, label_of, metadata_of
 from .vocabulary import Vocabulary
 
@@ -28,19 +30,30 @@ if TYPE_CHECKING:
 
 
 def write_rows(
-    path: str | os.PathLike[str], rows: Sequence[Row], vocabulary: Vocabulary, hasher: BaseHasher, fields: Fields
+    path: str | os.PathLike[str],
+    rows: Sequence[Row],
+    vocabulary: Vocabulary,
+    hasher: BaseHasher,
+    fields: Fields,
+    guesses: Guesses | None = None,
 ) -> None:
     """Write rows to a file in the format that its ending names; the file is complete or absent."""
     writers = {".parquet": _write_parquet, ".jsonl": _write_json_lines}
     ending = Path(path).suffix
     if ending not in writers:
         raise ValueError(f"The file name ends in {ending!r}; use {' or '.join(writers)}.")
-    writers[ending](path, rows, vocabulary, hasher, fields)
+    writers[ending](path, rows, vocabulary, hasher, fields, guesses)
 
 
 def _write_json_lines(
-    path: str | os.PathLike[str], rows: Sequence[Row], vocabulary: Vocabulary, hasher: BaseHasher, fields: Fields
+    path: str | os.PathLike[str],
+    rows: Sequence[Row],
+    vocabulary: Vocabulary,
+    hasher: BaseHasher,
+    fields: Fields,
+    guesses: Guesses | None,
 ) -> None:
+    guessed = _guesses_of(rows, guesses)
     hamming = _hamming_codes(rows, hasher)
     with replacing_file(path) as file:
         for place, row in enumerate(rows):
@@ -53,6 +66,7 @@ def _write_json_lines(
                 "code_from": row.code_from,
                 "model_digest": row.model_digest,
                 "label": label_of(row, vocabulary),
+                **({} if guessed is None else {name: values[place] for name, values in guessed.items()}),
                 "reference": row.reference,
                 "metadata": metadata_of(row),
             }
@@ -60,7 +74,12 @@ def _write_json_lines(
 
 
 def _write_parquet(
-    path: str | os.PathLike[str], rows: Sequence[Row], vocabulary: Vocabulary, hasher: BaseHasher, fields: Fields
+    path: str | os.PathLike[str],
+    rows: Sequence[Row],
+    vocabulary: Vocabulary,
+    hasher: BaseHasher,
+    fields: Fields,
+    guesses: Guesses | None,
 ) -> None:
     # Imported here because JSON lines must work without the library behind it.
     from ..index.adapters.parquet_table import write_parquet
@@ -76,6 +95,9 @@ def _write_parquet(
         "metadata": [json.dumps(entry) for entry in others],
     }
     types = dict.fromkeys(columns, "str")
+    for name, values in (_guesses_of(rows, guesses) or {}).items():
+        known = next((value for value in values if value is not None), "")
+        columns[name], types[name] = values, type(known).__name__
     if hamming is not None:
         columns["hamming_code"], types["hamming_code"] = [code.tobytes() for code in hamming.packed], "bytes"
     types["label"] = next((type(label).__name__ for label in labels if label is not None), "str")
@@ -83,6 +105,17 @@ def _write_parquet(
         column = f"metadata.{name}" if name in ("id", "code", *columns) else name
         columns[column], types[column] = values, fields[name]
     write_parquet(path, _codes(rows, hasher), [row.id for row in rows], columns, types)
+
+
+def _guesses_of(rows: Sequence[Row], guesses: Guesses | None) -> dict[str, list[Any]] | None:
+    """Return the guessed label of each row and how sure it is, None where there is no guess."""
+    if guesses is None:
+        return None
+    found = guesses.of([row.id for row in rows])
+    return {
+        "guess": [None if guess is None else guess.label for guess in found],
+        "guess_confidence": [None if guess is None else guess.confidence for guess in found],
+    }
 
 
 def _codes(rows: Sequence[Row], hasher: BaseHasher) -> BinaryCodes:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._common.warn import warn_caller
-from ..exceptions import CollectionFormatError, InputWarning
+from ..exceptions import CollectionFormatError, InputError, InputWarning
 from .chunks import CLASSES, Column, field_column
 from .fields import Value, value_in
 from .items import class_kind
@@ -28,26 +28,30 @@ from .store import Store
 
 if TYPE_CHECKING:
     from ..hashers.base import BaseHasher
+    from .guesses import Guesses
 
 _ORDERINGS = ("<", "<=", ">", ">=")
 _FIELDS_SHOWN = 20  # in an error message
 
 
-def passing_items(state: State, store: Store, filters: Filters) -> np.ndarray | None:
+def passing_items(state: State, store: Store, filters: Filters, guesses: Guesses | None = None) -> np.ndarray | None:
     """Return which items pass all filters, one boolean per item of the index; None if there is no filter."""
     masks = []
     if filters.among is not None:
         masks.append(state.index.mask(filters.among))
     if filters.where is not None:
         masks.append(_meeting(state, store, filters))
-    if filters.labels is not None:
-        masks.append(_labeled(state, store, filters.labels))
+    of_class = [] if filters.labels is None else [_labeled(state, store, filters.labels)]
+    if filters.guesses is not None:
+        of_class.append(state.index.mask(_guessed(state, store, filters.guesses, guesses)))
+    if of_class:
+        masks.append(np.logical_or.reduce(of_class))
     return np.logical_and.reduce(masks) if masks else None
 
 
-def passing_ids(state: State, store: Store, filters: Filters) -> np.ndarray:
+def passing_ids(state: State, store: Store, filters: Filters, guesses: Guesses | None = None) -> np.ndarray:
     """Return the ids of the items that pass all filters, ascending."""
-    passing = passing_items(state, store, filters)
+    passing = passing_items(state, store, filters, guesses)
     ids = state.index.ids
     return np.sort(ids if passing is None else ids[passing])
 
@@ -85,6 +89,19 @@ def _labeled(state: State, store: Store, texts: tuple[str, ...]) -> np.ndarray:
         return np.zeros(len(state.index), np.bool_)
     wanted = np.isin(np.arange(len(state.vocabulary.names)), members)
     return _passing(state, store, CLASSES, lambda column: column.masked(wanted[column.values]))
+
+
+def _guessed(state: State, store: Store, texts: tuple[str, ...], guesses: Guesses | None) -> np.ndarray:
+    """Return the ids of the items whose label is guessed to be one of these."""
+    check_kind(texts, kind_of_labels(state.hasher, store) or "", "the collection")
+    if guesses is None:
+        raise InputError(
+            "{parameter} asks for guessed labels, and no labels were guessed in this collection",
+            advice="Guess them first: starshl.labeling.guess_labels(collection), `starshl index guess FOLDER` in the "
+            "shell, or the page Teach.",
+            parameter="guesses",
+        )
+    return guesses.among(texts)
 
 
 def kind_of_labels(hasher: BaseHasher, store: Store) -> str | None:
@@ -227,16 +244,22 @@ def count_labels(state: State, store: Store) -> dict[str | int | bool, int]:
     return {json.loads(text): count for text, count in ordered}
 
 
+def shown_classes_by_id(state: State, store: Store) -> np.ndarray:
+    """Return the class that each item counts as, by ascending id; -1 for items without a label."""
+    columns = store.chunks.read_column(CLASSES, state.cache.columns)
+    known = [np.where(True if each.present is None else each.present, each.values, -1) for each in columns]
+    class_ids = np.concatenate([np.empty(0, np.int64), *known]).astype(np.int64)
+    shown: np.ndarray = np.array([*state.vocabulary.shown_as, -1], np.int64)[class_ids]
+    return shown
+
+
 def labels_by_id(state: State, store: Store) -> dict[int, str | int | bool]:
     """Return the labels of all items that have one, by ascending id."""
-    ids, known = store.chunks.read_codes()[0].tolist(), {}
-    columns = store.chunks.read_column(CLASSES, state.cache.columns)
-    class_ids = (class_id for column in columns for class_id in column.to_list())
-    for item, class_id in zip(ids, class_ids, strict=True):
-        label = None if class_id is None else state.vocabulary.label(int(class_id))
-        if label is not None:
-            known[item] = label
-    return known
+    shown = shown_classes_by_id(state, store)
+    labeled = np.flatnonzero(shown >= 0)
+    ids, names = np.sort(state.index.ids)[labeled].tolist(), state.vocabulary.names
+    labels = {class_id: json.loads(names[class_id]) for class_id in np.unique(shown[labeled]).tolist()}
+    return {item: labels[class_id] for item, class_id in zip(ids, shown[labeled].tolist(), strict=True)}
 
 
 def count_values(state: State, store: Store, field: str) -> dict[Value, int]:

@@ -46,6 +46,7 @@ class FilterKeywords(TypedDict, total=False):
     where: Mapping[str, Any] | None
     among: ArrayLike | None
     labels: LabelsLike
+    guesses: LabelsLike
 
 
 class SearchKeywords(FilterKeywords, total=False):
@@ -82,15 +83,23 @@ class Filters:
         Ids of the items that may be returned; unknown ids are ignored.
     labels : list of labels, default=None
         Labels of the items that may be returned.
+    guesses : list of labels, default=None
+        Guessed labels of the items that may be returned, see :meth:`starshl.Collection.guesses`. With ``labels``, items
+        pass that have one of those or a guess of these, such as all apples, given and guessed.
     """
 
     where: tuple[Condition, ...] | None = None
     among: np.ndarray | None = None  # sorted, each id once
     labels: tuple[str, ...] | None = None  # JSON texts: 1 and true differ there
+    guesses: tuple[str, ...] | None = None  # as labels
 
     @classmethod
     def of(
-        cls, where: Mapping[str, Any] | None = None, among: ArrayLike | None = None, labels: LabelsLike = None
+        cls,
+        where: Mapping[str, Any] | None = None,
+        among: ArrayLike | None = None,
+        labels: LabelsLike = None,
+        guesses: LabelsLike = None,
     ) -> Self:
         """Read filters as users give them, or say what is wrong with them."""
         return cls(
@@ -98,11 +107,12 @@ class Filters:
             (None if where is None else parse_filter(where)) or None,
             None if among is None else check_ids(np.unique(np.asarray(among))),
             None if labels is None else tuple(label_filter(labels)),
+            None if guesses is None else tuple(label_filter(guesses)),
         )
 
     def __bool__(self) -> bool:
         """Tell whether there is any filter."""
-        return not (self.where is None and self.among is None and self.labels is None)
+        return any(each is not None for each in (self.where, self.among, self.labels, self.guesses))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Filters) and self._key() == other._key()
@@ -118,7 +128,7 @@ class Filters:
     def _key(self) -> tuple[object, ...]:
         # By their texts, because 1, 1.0 and True are equal in Python.
         conditions = None if self.where is None else tuple(sorted(map(repr, self.where)))
-        return conditions, None if self.among is None else self.among.tobytes(), self.labels
+        return conditions, None if self.among is None else self.among.tobytes(), self.labels, self.guesses
 
 
 ALL_ITEMS = Filters()

@@ -17,6 +17,7 @@ from ..codes.score_rule import LEAST_PROBABILITY, ScoreRule
 from ..exceptions import InputError
 from .answers import Hit, Item, SearchResult
 from .filters import passing_items
+from .guesses import Guesses, with_guesses
 from .items import item_of
 from .options import SearchOptions
 from .state import State
@@ -129,14 +130,20 @@ class Found(NamedTuple):
 
 
 def find_items(
-    state: State, store: Store, queries: Queries, options: SearchOptions, pause: Callable[[], None]
+    state: State,
+    store: Store,
+    queries: Queries,
+    options: SearchOptions,
+    pause: Callable[[], None],
+    guesses: Guesses | None = None,
 ) -> list[SearchResult]:
     """Return what each query finds, rejected or not; ``pause`` is called before each piece of the work."""
-    passing = passing_items(state, store, options.filters)
+    passing = passing_items(state, store, options.filters, guesses)
     found: list[SearchResult] = []
 
     def read(ids: list[int]) -> list[Item]:
-        return [item_of(row, state.vocabulary) for row in store.rows(ids)]
+        items = [item_of(row, state.vocabulary) for row in store.rows(ids)]
+        return with_guesses(items, guesses)
 
     for span in queries.spans(options, len(state.index)):
         pause()
@@ -203,7 +210,8 @@ def found_of(
 
 
 def _hit(item: Item, distance: float, probability: float | None, rescored: float | None) -> Hit:
-    return Hit(item.id, distance, probability, rescored, item.label, item.metadata, item.reference, item.code_from)
+    about = item.label, item.metadata, item.reference, item.code_from
+    return Hit(item.id, distance, probability, rescored, *about, guess=item.guess)
 
 
 def rejecting(found: Iterable[SearchResult], novelty: np.ndarray, share: float) -> list[SearchResult]:

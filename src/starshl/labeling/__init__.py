@@ -6,7 +6,9 @@ from .active_learning import Proposal
 from .background import CodesState
 from .events import CurvePoint
 from .export import export_atlas, export_labels
+from .guessing import guess_labels
 from .lesson import Lesson
+from .review import Reviewed, accept_guesses, reject_guesses, undo_last
 from .revision import ClassCount, ItemMap, LessonState, Predictions, Suspect, Update
 
 __all__ = [
@@ -18,8 +20,13 @@ __all__ = [
     "LessonState",
     "Predictions",
     "Proposal",
+    "Reviewed",
     "Suspect",
     "Update",
+    "accept_guesses",
     "export_atlas",
     "export_labels",
+    "guess_labels",
+    "reject_guesses",
+    "undo_last",
 ]

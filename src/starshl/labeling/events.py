@@ -1,4 +1,4 @@
-"""What happened in a lesson, as its journal keeps it: answers, skips and undos, and how well predictions did."""
+"""What happened in a lesson, as its journal keeps it, and how well it guessed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._common.labels import Label
+from ..collection.collection import Collection
 from ..exceptions import CollectionFormatError
 
 JOURNAL = "lesson"
@@ -19,22 +20,23 @@ _Z = 1.96  # of a 95% interval
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Items that were given a label, or lost theirs (None), with what was known just before.
+    """Items that were given labels, or lost theirs (None), with what was known just before.
 
     Parameters
     ----------
     ids : the items
-    label : what was answered
+    labels : what was answered for each
     before : their labels until then, None where there was none
     predicted : what was predicted for each, None if nothing was known
     confidences : how sure the prediction was
-    ways : how each item came to be asked for, see :class:`~starshl.labeling.Proposal`; "chosen" by the person
+    ways : how each item came to be asked for, see :class:`~starshl.labeling.Proposal`; "chosen" by the person, or
+        "accepted", which says nothing of how often guesses are right, because only right ones are accepted
     n_changed : how many items without a given label changed their prediction
     version : that of the collection which the answer made; labels are what classes were called then
     """
 
     ids: list[int]
-    label: Label | None
+    labels: list[Label | None]
     before: list[Label | None]
     predicted: list[Label | None]
     confidences: list[float]
@@ -46,7 +48,7 @@ class Answer:
         """Return the answer under the names that ``name`` gives the labels of a version."""
         return replace(
             self,
-            label=name(self.label, self.version),
+            labels=[name(label, self.version) for label in self.labels],
             before=[name(label, self.version) for label in self.before],
             predicted=[name(label, self.version) for label in self.predicted],
         )
@@ -60,14 +62,27 @@ class Skip:
 
 
 @dataclass(frozen=True, slots=True)
+class Reject:
+    """Guesses that a person has said are wrong: items, and a label that each does not have, as of a version."""
+
+    ids: list[int]
+    labels: list[Label | None]
+    version: int
+
+    def renamed(self, name: Callable[[Label | None, int], Label | None]) -> Reject:
+        """Return it under the names that ``name`` gives the labels of a version."""
+        return replace(self, labels=[name(label, self.version) for label in self.labels])
+
+
+@dataclass(frozen=True, slots=True)
 class Undo:
     """Takes the event of this number back, counted from 0 in the order in which they happened."""
 
     number: int
 
 
-Event = Answer | Skip | Undo
-_KINDS: dict[str, type[Answer | Skip | Undo]] = {"answer": Answer, "skip": Skip, "undo": Undo}
+Event = Answer | Skip | Reject | Undo
+_KINDS: dict[str, type[Event]] = {"answer": Answer, "skip": Skip, "reject": Reject, "undo": Undo}
 
 
 def event_text(event: Event) -> str:
@@ -84,8 +99,26 @@ def read_event(text: str) -> Event:
         raise CollectionFormatError.damaged(f"the lesson has an entry that cannot be read ({text[:60]!r})") from error
 
 
-def active_events(events: Sequence[Event]) -> list[tuple[int, Answer | Skip]]:
-    """Return the answers and skips that were not undone, with their numbers.
+def read_events(collection: Collection) -> tuple[Event, ...]:
+    """Return all that has happened, under the names that classes have now: an undo must not bring an old one back."""
+    read = map(read_event, collection.journal(JOURNAL))
+    named = Answer | Reject
+    return tuple(event.renamed(collection.label_since) if isinstance(event, named) else event for event in read)
+
+
+def rejected_guesses(events: Sequence[Event]) -> list[tuple[int, Label]]:
+    """Return pairs of an item and a label that it does not have, as somebody said."""
+    return [
+        (item, label)
+        for _, event in active_events(events)
+        if isinstance(event, Reject)
+        for item, label in zip(event.ids, event.labels, strict=True)
+        if label is not None
+    ]
+
+
+def active_events(events: Sequence[Event]) -> list[tuple[int, Answer | Skip | Reject]]:
+    """Return what was not undone, with its numbers.
 
     >>> active_events([Skip([1]), Skip([2]), Undo(1)])
     [(0, Skip(ids=[1]))]
@@ -120,20 +153,21 @@ def agreement_curve(answers: Iterable[Answer], window: int = _WINDOW, *, only_ra
     hits: list[bool] = []
     n_given, points = 0, []
     for answer in answers:
-        if answer.label is not None:
-            hits += [
-                predicted == answer.label
-                for predicted, before, way in zip(answer.predicted, answer.before, answer.ways, strict=True)
-                if predicted is not None and before is None and (way == "random" or not only_random)
-            ]
+        each = zip(answer.labels, answer.predicted, answer.before, answer.ways, strict=True)
+        hits += [
+            predicted == label
+            for label, predicted, before, way in each
+            if None not in (label, predicted)
+            and before is None
+            and (way == "random" or not (only_random or way == "accepted"))
+        ]
         n_given += _n_added(answer)
         points.append(CurvePoint(n_given, *_share(hits[-window:]), answer.n_changed))
     return points
 
 
 def _n_added(answer: Answer) -> int:
-    had = sum(label is not None for label in answer.before)
-    return -had if answer.label is None else len(answer.ids) - had
+    return sum(label is not None for label in answer.labels) - sum(label is not None for label in answer.before)
 
 
 def _share(hits: list[bool]) -> tuple[float | None, float | None, float | None, int]:

@@ -10,30 +10,32 @@ from typing import Any
 from .._common.cells import guarded
 from .._common.files import write_atomically
 from .._common.labels import Label
+from ..collection.collection import Collection
 from .lesson import Lesson
 
 _HEADER = ("id", "reference", "label", "source", "confidence")
 
 
-def export_labels(lesson: Lesson, path: str | os.PathLike[str]) -> int:
-    """Write the label of every item to a CSV file; return how many items there are.
+def export_labels(collection: Collection, path: str | os.PathLike[str]) -> int:
+    """Write the label of every item to a CSV file, given or guessed; return how many items there are.
 
-    The columns are id, reference, label, source ("given" or "predicted") and confidence (1 if given). Before the first
-    answer, labels are empty. Text that a spreadsheet would take for a formula begins with an apostrophe, which the
+    The columns are id, reference, label, source ("given" or "guessed") and confidence (1 if given). The label of an
+    item without a guess is empty. Text that a spreadsheet would take for a formula begins with an apostrophe, which the
     readers of this package take off again. The file is complete or absent.
     """
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(_HEADER)
-    ids, labels, confidences, given = lesson.predictions()
-    for item, label, confidence, is_given in zip(
-        lesson.collection.get(ids), labels, confidences.tolist(), given.tolist(), strict=True
-    ):
-        source = _source(label, is_given)
+    items = collection.get(collection.ids)
+    for item in items:
+        is_given = item.label is not None
+        label = item.guess.label if item.guess is not None else item.label
+        confidence = item.guess.confidence if item.guess is not None else float(is_given)
         shown = label if isinstance(label, int) else guarded(_text(label))
+        source = _source(label, is_given)
         writer.writerow([item.id, guarded(item.reference or ""), shown, source, f"{confidence:.4f}"])
     write_atomically(path, file.getvalue().encode())
-    return len(ids)
+    return len(items)
 
 
 def export_atlas(lesson: Lesson, path: str | os.PathLike[str]) -> int:
@@ -68,4 +70,4 @@ def _text(label: Label | None) -> str:
 
 
 def _source(label: Label | None, is_given: bool) -> str:
-    return "" if label is None else "given" if is_given else "predicted"
+    return "" if label is None else "given" if is_given else "guessed"

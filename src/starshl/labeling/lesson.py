@@ -25,13 +25,14 @@ from .events import (
     CurvePoint,
     Event,
     Skip,
-    Undo,
     active_events,
     agreement_curve,
     event_text,
-    read_event,
+    read_events,
+    rejected_guesses,
 )
 from .items import LessonItems, Progress
+from .review import Reviewed, accept_guesses, reject_guesses, undo_last
 from .revision import (
     ItemMap,
     LessonState,
@@ -43,6 +44,7 @@ from .revision import (
     n_changed,
     ordered_classes,
     skipped_items,
+    without_rejected,
 )
 
 
@@ -143,9 +145,10 @@ class Lesson:
         with self._lock:
             revision = self._current()
             positions = self._items.positions(checked)
+            after: list[Label | None] = [label] * len(checked)
             event = Answer(
                 ids=checked.tolist(),
-                label=label,
+                labels=after,
                 before=revision.names(revision.given[positions]).tolist(),
                 predicted=revision.names(revision.estimate.predicted[positions]).tolist(),
                 confidences=np.round(revision.estimate.confidences[positions], 4).tolist(),
@@ -153,7 +156,6 @@ class Lesson:
                 n_changed=0,
                 version=revision.version + 1,
             )
-            after: list[Label | None] = [label] * len(checked)
             successor = self._relabeled(revision, event, positions, after)
             event = replace(event, n_changed=n_changed(revision, successor))
             self._store(successor, event, checked, after)
@@ -169,28 +171,29 @@ class Lesson:
             self._store(self._current().after(event, self._items.ids), event)
             return Update(self._revision.version, event.ids, 0, time.perf_counter() - started)
 
+    def accept(self, ids: ArrayLike, labels: Sequence[Label | None] | None = None) -> Update:
+        """Give items the labels that are guessed, in one change; see :func:`starshl.labeling.accept_guesses`."""
+        return self._reviewed(lambda: accept_guesses(self.collection, ids, labels))
+
+    def reject(self, ids: ArrayLike, labels: Sequence[Label | None] | None = None) -> Update:
+        """Say that guesses are wrong, in one change; see :func:`starshl.labeling.reject_guesses`."""
+        return self._reviewed(lambda: reject_guesses(self.collection, ids, labels))
+
     def undo(self) -> Update | None:
-        """Undo the last answer or skip that was not undone yet; return None if there is none."""
+        """Undo the last answer, skip or rejection that was not undone yet; return None if there is none."""
+        with self._lock:
+            return self._reviewed(lambda: undo_last(self.collection)) if self.state().can_undo else None
+
+    def _reviewed(self, change: Callable[[], Reviewed | None]) -> Update:
+        """Make a change by the collection alone, and let the predictions follow."""
         started = time.perf_counter()
         with self._lock:
-            revision = self._current()
-            active = active_events(revision.events)
-            if not active:
-                return None
-            number, event = active[-1]
-            undo = Undo(number)
-            # Items that were removed since then have nothing left to undo.
-            is_here = np.isin(event.ids, self._items.ids)
-            ids = np.array(event.ids, np.int64)[is_here]
-            if isinstance(event, Answer) and len(ids):
-                before = [label for label, here in zip(event.before, is_here, strict=True) if here]
-                successor = self._relabeled(revision, undo, self._items.positions(ids), before)
-                self._store(successor, undo, ids, before)
-            else:
-                successor = revision.after(undo, self._items.ids)
-                self._store(successor, undo)
-            seconds = time.perf_counter() - started
-            return Update(self._revision.version, ids.tolist(), n_changed(revision, successor), seconds)
+            before, made = self._current(), change()
+            after = self._current()
+            if self.auto_refit and before.version != after.version:
+                self._background.request()
+            ids = [] if made is None else made.ids
+            return Update(after.version, ids, n_changed(before, after), time.perf_counter() - started)
 
     def propose(self, n: int = 9, *, n_random: int = 0) -> list[Proposal]:
         """Return items that are worth labeling, the most useful one first.
@@ -311,23 +314,23 @@ class Lesson:
         """Return the revision that the collection holds; predictions stay, if the labels are the known ones."""
         # Read first: if the collection changes meanwhile, the next call reads again.
         version = self.collection.version
-        read = (read_event(text) for text in self.collection.journal(JOURNAL))
-        # Classes may have been renamed or merged since an answer, and an undo must not bring an old name back.
-        events = tuple(
-            event.renamed(self.collection.label_since) if isinstance(event, Answer) else event for event in read
-        )
+        events = read_events(self.collection)
         labels = self.collection.labels()
         names = np.array([labels.get(item) for item in self._items.ids.tolist()], dtype=object)
         classes = ordered_classes(events, names)
         given = class_numbers(classes, names)
         if known is not None and known.classes == classes and np.array_equal(known.given, given):
-            estimate = known.estimate
+            spread = known.spread
         else:
-            estimate = predict_labels(self._items.graph, self._items.coordinates, given, len(classes))
-        return Revision(version, events, classes, given, skipped_items(events, self._items.ids), estimate)
+            spread = predict_labels(self._items.graph, self._items.coordinates, given, len(classes))
+        ids = self._items.ids
+        estimate = without_rejected(spread, rejected_guesses(events), classes, given, ids)
+        revision = Revision(version, events, classes, given, skipped_items(events, ids), spread, estimate)
+        self.collection.keep_guesses(revision.guesses(ids), version)
+        return revision
 
     def _relabeled(
-        self, revision: Revision, event: Answer | Undo, positions: np.ndarray, labels: Sequence[Label | None]
+        self, revision: Revision, event: Answer, positions: np.ndarray, labels: Sequence[Label | None]
     ) -> Revision:
         """Return the revision after an event that gives items these labels."""
         after = revision.after(event, self._items.ids)
@@ -335,12 +338,9 @@ class Lesson:
         names[positions] = labels
         classes = ordered_classes(after.events, names)
         given = class_numbers(classes, names)
-        return replace(
-            after,
-            classes=classes,
-            given=given,
-            estimate=predict_labels(self._items.graph, self._items.coordinates, given, len(classes)),
-        )
+        spread = predict_labels(self._items.graph, self._items.coordinates, given, len(classes))
+        estimate = without_rejected(spread, rejected_guesses(after.events), classes, given, self._items.ids)
+        return replace(after, classes=classes, given=given, spread=spread, estimate=estimate)
 
     def _store(
         self, successor: Revision, event: Event, ids: np.ndarray | None = None, labels: Sequence[Label | None] = ()
@@ -353,6 +353,7 @@ class Lesson:
                 self.collection.set_labels(ids, np.array(labels, dtype=object), warn_unknown=False)
         # If another change came between, this version is not the newest one, and the next call reads again.
         self._revision = replace(successor, events=(*successor.events[:-1], event))
+        self.collection.keep_guesses(self._revision.guesses(self._items.ids), self._revision.version)
         if self.auto_refit and ids is not None:
             self._background.request()
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._common.labels import Label
+from ..collection.guesses import Guesses
 from .active_learning import ClassProbabilities
 from .events import Answer, Event, Skip, active_events
 
@@ -89,7 +90,8 @@ class Revision:
     classes : in the order in which answers first named them, then those from elsewhere
     given : int array of shape (n_items,), numbers of classes, -1 for none
     skipped : bool array of shape (n_items,)
-    estimate : how likely all items are of each class
+    spread : how likely all items are of each class, as it follows from the labels
+    estimate : the same without the guesses that somebody has rejected
     """
 
     version: int
@@ -97,12 +99,25 @@ class Revision:
     classes: tuple[Label, ...]
     given: np.ndarray
     skipped: np.ndarray
+    spread: ClassProbabilities
     estimate: ClassProbabilities
 
     def after(self, event: Event, ids: np.ndarray) -> Revision:
         """Return the state after an event that changes no label; ``ids`` are those of all items."""
         events = (*self.events, event)
         return replace(self, version=self.version + 1, events=events, skipped=skipped_items(events, ids))
+
+    def guesses(self, ids: np.ndarray) -> Guesses:
+        """Return what is guessed of the items without a label; nothing as long as there is a single class."""
+        guessed = np.flatnonzero((self.given < 0) & (self.estimate.predicted >= 0) & (len(self.classes) > 1))
+        return Guesses(
+            ids[guessed],
+            self.classes,
+            self.estimate.predicted[guessed].astype(np.int64),
+            np.clip(self.estimate.confidences[guessed], 0, 1).astype(np.float32),
+            "lesson",
+            True,
+        )
 
     def name(self, number: int) -> Label | None:
         """Return a class by its number, None for -1."""
@@ -158,6 +173,35 @@ def skipped_items(events: Sequence[Event], ids: np.ndarray) -> np.ndarray:
     return np.isin(ids, np.array(skipped, np.int64))
 
 
+def without_rejected(
+    spread: ClassProbabilities,
+    rejected: Sequence[tuple[int, Label]],
+    classes: Sequence[Label],
+    given: np.ndarray,
+    ids: np.ndarray,
+) -> ClassProbabilities:
+    """Return probabilities without what somebody has rejected.
+
+    The others of such an item stay as they are. To raise them to a sum of 1 would be to say that the item is of one of
+    the classes that have a name.
+    """
+    number = {label: place for place, label in enumerate(classes)}
+    place_of = {int(ids[place]): int(place) for place in np.flatnonzero(np.isin(ids, [item for item, _ in rejected]))}
+    pairs = [
+        (place_of[item], number[label])
+        for item, label in rejected
+        if item in place_of and label in number and given[place_of[item]] < 0
+    ]
+    if not pairs:
+        return spread
+    places, numbers = np.array(pairs).T
+    probabilities, beliefs, predicted = spread.probabilities.copy(), spread.beliefs.copy(), spread.predicted.copy()
+    probabilities[places, numbers] = beliefs[places, numbers] = 0.0
+    left = probabilities[places]
+    predicted[places] = np.where(left.max(axis=1) > 0, left.argmax(axis=1), -1)
+    return replace(spread, predicted=predicted, probabilities=probabilities, beliefs=beliefs)
+
+
 def class_numbers(classes: Sequence[Label], names: np.ndarray) -> np.ndarray:
     """Return the number of the class of each name, -1 for None."""
     numbers = {None: -1} | {label: number for number, label in enumerate(classes)}
@@ -173,6 +217,6 @@ def n_changed(before: Revision, after: Revision) -> int:
 def ordered_classes(events: Sequence[Event], names: np.ndarray) -> tuple[Label, ...]:
     """Return the classes of items in the order in which answers named them, then those from elsewhere."""
     present = set(names.tolist()) - {None}
-    answered = [event.label for _, event in active_events(events) if isinstance(event, Answer)]
+    answered = [label for _, event in active_events(events) if isinstance(event, Answer) for label in event.labels]
     named = [label for label in dict.fromkeys(answered) if label in present]
     return (*named, *sorted(present - set(named), key=str))

@@ -13,7 +13,7 @@ from fastapi import FastAPI, Response
 from .._version import __version__
 from . import explorer as pages
 from .errors import BusyError
-from .http import access, collections, jobs, search, snapshots
+from .http import access, collections, guesses, jobs, search, snapshots
 from .http.access import Guard, needed_right
 from .http.dependencies import MetricsDep, ServiceDep, in_thread, router
 from .http.metrics import Metrics
@@ -53,6 +53,7 @@ PARTS = (
     routes,
     collections.routes,
     collections.items_routes,
+    guesses.routes,
     search.routes,
     search.picture_routes,
     snapshots.routes,

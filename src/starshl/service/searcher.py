@@ -22,6 +22,7 @@ from ..codes.binary import BinaryCodes
 from ..collection.answers import Item, Prediction, Preview, SearchResult
 from ..collection.collection import Collection
 from ..collection.filters import slow_filter_warning
+from ..collection.guesses import Order
 from ..collection.options import ALL_ITEMS, Filters, SearchOptions
 from ..exceptions import UnknownIdError
 from .batching import Batcher, chain_future, map_future
@@ -218,15 +219,19 @@ class Searcher:
         return found
 
     def list_items(
-        self, after: int | None = None, limit: int = 100, filters: Filters = ALL_ITEMS
+        self, after: int | None = None, limit: int = 100, filters: Filters = ALL_ITEMS, order: Order = "id"
     ) -> tuple[list[Item], int | None]:
-        """Return the first items by id, of those whose ids are larger than ``after`` and that pass filters.
+        """Return the first items in an order, of those that come after the item ``after`` and pass filters.
 
-        The second value is where to go on, None if no more follow.
+        The second value is where to go on, None if no more follow. If ``after`` is no longer among the items, the list
+        goes on behind its id, or begins anew if it is not by id.
         """
         with self.opened() as collection:
-            ids = collection.passing(filters)
-            start = 0 if after is None else int(np.searchsorted(ids, after, side="right"))
+            ids = collection.passing(filters, order)
+            if order == "id":
+                start = 0 if after is None else int(np.searchsorted(ids, after, side="right"))
+            else:
+                start = 0 if after is None else int(np.append(np.flatnonzero(ids == after), -1)[0]) + 1
             wanted = ids[start : start + limit]
             # By the ids, of which all items may be gone by now.
             more = int(wanted[-1]) if start + len(wanted) < len(ids) else None

@@ -14,6 +14,9 @@ import numpy as np
 
 from ..client.answers import Job
 from ..collection.collection import Collection
+from ..collection.guesses import Guesses
+from ..labeling.events import JOURNAL
+from ..labeling.guessing import guess_labels, usual_source
 from ..labeling.lesson import Lesson
 from .comparison import OtherMethods, Quality, measure_quality
 from .errors import ConflictError, UnknownError
@@ -87,6 +90,49 @@ class Workspace:
     def _change_codes(self, action: Callable[[], None]) -> None:
         """Let new codes wait for their turn among the changes, or items that are just being added would be refused."""
         self.searcher.writer.run_exclusively(action).result()
+
+    def known_guesses(self) -> Guesses | None:
+        """Return the guessed labels of the collection, current or not, None if nobody has made any."""
+        with self.searcher.opened() as collection:
+            return collection.guesses()
+
+    def guess(self) -> Job:
+        """Begin to guess labels; return the job."""
+        return self.in_background("guess labels", self._guess, retry=True)
+
+    def follow_labels(self) -> Job | None:
+        """Begin to guess labels if what is known of them no longer follows from the labels; return the job.
+
+        What nobody has asked for is begun only where it takes seconds: by the model, or by a lesson that there is.
+        """
+        with self.searcher.opened() as collection:
+            found = collection.guesses()
+            if found is not None and found.is_current:
+                return None
+            if collection.vector_dtype is None or len(collection.labels()) == len(collection):
+                return None
+            by_model = usual_source(collection) == "hasher"
+            if not (by_model or (not self.searcher.read_only and collection.journal(JOURNAL))):
+                return None
+            if not by_model and len(collection.label_counts()) < 2:
+                return None
+        return self.in_background("guess labels", self._guess)
+
+    def _guess(self, job: RunningJob) -> dict[str, Any]:
+        with self.searcher.opened() as collection:
+            if usual_source(collection) == "hasher":
+                guess_labels(collection, by="hasher", progress=job.report)
+            else:
+                if len(collection.label_counts()) < 2:
+                    raise ValueError("Guesses need labels of two classes. Label a few items of each, such as in Teach.")
+                lesson = self.lesson()
+                if lesson is None:
+                    self._prepare_lesson(job)
+                else:
+                    job.report("guessing")
+                    lesson.state()
+            found = collection.guesses()
+        return {"n_items": 0 if found is None else len(found)}
 
     def prepare_map(self, *, retry: bool = False) -> Job | None:
         """Begin to place the items on a map, unless that is done; return the job."""

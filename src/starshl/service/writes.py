@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ..collection.answers import ClassChange
 from ..collection.collection import Collection
 from ..collection.options import Filters
 from ..hashers.base import BaseHasher
+from ..labeling.review import accept_guesses, last_reviewed, reject_guesses, reviewable, undo_last
 from .encoding import EncodedRows
 from .errors import BusyError, KeyReusedError, NotWritableError
 from .observer import Observer
@@ -118,6 +119,27 @@ class Writer:
         return self._change(
             "label", GivenIds(list(ids)), lambda collection, ids: collection.set_labels(ids, values), key
         )
+
+    def review(
+        self,
+        kind: Literal["accept", "reject"],
+        ids: Sequence[int],
+        labels: Sequence[Label | None] | None,
+        key: WriteKey | None = None,
+    ) -> Future[Written]:
+        """Accept or reject guesses of items, all in one change."""
+        wanted = None if labels is None else dict(zip(ids, labels, strict=False))
+        change = accept_guesses if kind == "accept" else reject_guesses
+
+        def store(collection: Collection, found: np.ndarray) -> None:
+            if len(found):
+                change(collection, found, None if wanted is None else [wanted[item] for item in found.tolist()])
+
+        return self._change(kind, GuessedItems(list(ids), None if labels is None else list(labels)), store, key)
+
+    def undo_review(self, key: WriteKey | None = None) -> Future[Written]:
+        """Undo the last acceptance, rejection, answer or skip."""
+        return self._change("undo", LastReviewed(), lambda collection, _: undo_last(collection), key)
 
     def remove(self, ids: Sequence[int], key: WriteKey | None = None) -> Future[Written]:
         """Remove items, all of them or none."""
@@ -294,10 +316,46 @@ class MatchingItems:
         return collection.passing(self.filters)
 
     def receipt(self, ids: np.ndarray) -> dict[str, Any]:
-        return {"n": len(ids), "ids": ids.tolist() if len(ids) <= MOST_NAMED else None}
+        return _named_ids(ids)
 
     def written(self, receipt: Mapping[str, Any], *, repeated: bool) -> Written:
         return Written(receipt["ids"], receipt["n"], repeated)
+
+
+@dataclass(frozen=True, slots=True)
+class GuessedItems:
+    """Items whose guess somebody reviews, without those that have a label when it is their turn."""
+
+    named: Sequence[int]
+    labels: Sequence[Label | None] | None
+
+    def ids(self, collection: Collection) -> np.ndarray:
+        items, _ = reviewable(collection, self.named, self.labels)
+        return np.array([item.id for item in items], np.int64)
+
+    def receipt(self, ids: np.ndarray) -> dict[str, Any]:
+        return _named_ids(ids)
+
+    def written(self, receipt: Mapping[str, Any], *, repeated: bool) -> Written:
+        return Written(receipt["ids"], receipt["n"], repeated)
+
+
+@dataclass(frozen=True, slots=True)
+class LastReviewed:
+    """The items of what would be undone."""
+
+    def ids(self, collection: Collection) -> np.ndarray:
+        return np.array(last_reviewed(collection), np.int64)
+
+    def receipt(self, ids: np.ndarray) -> dict[str, Any]:
+        return _named_ids(ids)
+
+    def written(self, receipt: Mapping[str, Any], *, repeated: bool) -> Written:
+        return Written(receipt["ids"], receipt["n"], repeated)
+
+
+def _named_ids(ids: np.ndarray) -> dict[str, Any]:
+    return {"n": len(ids), "ids": ids.tolist() if len(ids) <= MOST_NAMED else None}
 
 
 def _idempotent(

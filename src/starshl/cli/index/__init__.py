@@ -8,6 +8,7 @@ from .add import add
 from .binarize import binarize
 from .care import refit, suspects
 from .classes import classes, merge, remove_class, rename, undo
+from .guess import guess
 from .items import build, declare, export, label, rebuild, remove, verify
 from .search import search
 
@@ -23,6 +24,7 @@ for _command in (
     undo,
     suspects,
     refit,
+    guess,
     declare,
     remove,
     search,

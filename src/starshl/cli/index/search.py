@@ -69,6 +69,10 @@ ByScores = Annotated[
 LabelFilter = Annotated[
     list[str] | None, typer.Option("--label", metavar="LABEL", help="Only items with this label; may be repeated.")
 ]
+GuessFilter = Annotated[
+    list[str] | None,
+    typer.Option("--guess", metavar="LABEL", help="Only items that are guessed to have this label; may be repeated."),
+]
 Rescore = Annotated[
     bool | None,
     typer.Option(
@@ -107,6 +111,7 @@ def search(
     min_probability: LeastProbability = None,
     where: Where = None,
     label: LabelFilter = None,
+    guess: GuessFilter = None,
     by_scores: ByScores = False,
     rescore: Rescore = None,
     oversample: Oversample = None,
@@ -139,6 +144,7 @@ def search(
             min_probability=min_probability,
             where=condition,
             labels=parsed_labels(label, collection.label_kind),
+            guesses=parsed_labels(guess, collection.label_kind),
             by_scores=by_scores,
             rescore=rescore,
             oversample=oversample,
@@ -165,12 +171,14 @@ def _worded() -> Iterator[None]:
         yield
     except InputError as error:
         names = {name: f"--{name.replace('_', '-')}" for name in SearchKeywords.__annotations__}
-        others = {"k": "-k", "labels": "--label", "X": "a query with a vector"}
+        others = {"k": "-k", "labels": "--label", "guesses": "--guess", "X": "a query with a vector"}
         raise ValueError(error.worded({**OPTION_NAMES, **names, **others})) from error
 
 
 def _as_json(hit: Hit) -> dict[str, Any]:
-    return {name: value for name, value in asdict(hit).items() if name != "explanation" or value is not None}
+    return {
+        name: value for name, value in asdict(hit).items() if name not in ("explanation", "guess") or value is not None
+    }
 
 
 def _print_lines(answers: list[SearchResult], if_empty: str) -> None:
@@ -196,8 +204,9 @@ def _distances(hit: Hit) -> str:
 
 def _details(hit: Hit) -> str:
     label = None if hit.label is None else f"label {json.dumps(hit.label)}"
+    guess = None if hit.guess is None else f"perhaps {json.dumps(hit.guess.label)} ({hit.guess.confidence:.0%})"
     metadata = json.dumps(hit.metadata) if hit.metadata else None
-    return "  ".join(filter(None, [hit.reference, label, metadata]))
+    return "  ".join(filter(None, [hit.reference, label, guess, metadata]))
 
 
 def _parse_filter(text: str | None) -> Any:

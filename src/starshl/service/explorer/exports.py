@@ -31,7 +31,8 @@ def _lesson(workspace: Workspace) -> Lesson:
 
 
 def _labels(workspace: Workspace, path: Path) -> None:
-    export_labels(_lesson(workspace), path)
+    with workspace.searcher.opened() as collection:
+        export_labels(collection, path)
 
 
 def _items(workspace: Workspace, path: Path) -> None:

@@ -9,6 +9,7 @@ from fastapi import Path, Query
 from ..._version import __version__
 from ...client.answers import CollectionInfo, ItemPage, Written
 from ...collection.answers import ClassChange, Item
+from ...collection.guesses import Order
 from ...collection.options import ALL_ITEMS, Filters
 from ..inputs import row_items, text_items
 from ..searcher import Searcher
@@ -126,7 +127,7 @@ async def list_items(
 @items_routes.post("/items/list")
 async def list_matching(body: ListRequest, searcher: SearcherDep) -> ItemPage:
     """List the items that pass filters, by id."""
-    return await in_thread(_page, searcher, body.after, body.limit, body.to_filters())
+    return await in_thread(_page, searcher, body.after, body.limit, body.to_filters(), body.order)
 
 
 @items_routes.post("/items/count")
@@ -186,6 +187,8 @@ def _classes(searcher: Searcher) -> Classes:
     return Classes(classes=[ClassCount(label=label, items=n) for label, n in counts.items()], changes=changes)
 
 
-def _page(searcher: Searcher, after: int | None, limit: int, filters: Filters = ALL_ITEMS) -> ItemPage:
-    found, more = searcher.list_items(after, limit, filters)
+def _page(
+    searcher: Searcher, after: int | None, limit: int, filters: Filters = ALL_ITEMS, order: Order = "id"
+) -> ItemPage:
+    found, more = searcher.list_items(after, limit, filters, order)
     return ItemPage(found, more, searcher.notes(filters))

@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, 
 from ...client.answers import CollectionInfo, Job, Snapshot
 from ...codes.binary import BinaryCodes
 from ...collection.answers import ClassChange, SearchResult
+from ...collection.guesses import Order
 from ...collection.options import Filters, Metric, SearchKeywords, SearchOptions
 from ..writes import NewItems
 
@@ -224,6 +225,7 @@ class FilterRequest(Strict):
 
     where: Metadata | None = None
     labels: WantedLabels | None = None
+    guesses: WantedLabels | None = None
     among: Annotated[list[Id], Field(fail_fast=True, max_length=100_000)] | None = None
 
     @model_validator(mode="after")
@@ -235,16 +237,29 @@ class FilterRequest(Strict):
         return self
 
     def to_filters(self) -> Filters:
-        return Filters.of(self.where, self.among, self.labels)
+        return Filters.of(self.where, self.among, self.labels, self.guesses)
 
 
 class ListRequest(FilterRequest):
-    """Which items to list: behind the id ``after``, and up to ``limit`` of them."""
+    """Which items to list: behind the item ``after``, and up to ``limit`` of them.
+
+    ``order`` is by id, or the likeliest or the least sure guesses first.
+    """
 
     model_config = _example(where={"year": {">=": 2020}}, after=7, limit=100)
 
     after: Id | None = None
     limit: Annotated[int, Field(ge=1, le=1000)] = 100
+    order: Order = "id"
+
+
+class ReviewRequest(Strict):
+    """Items whose guesses are accepted or rejected, and which guess that is of each; null is what is guessed now."""
+
+    model_config = _example(ids=[7, 8], labels=["ship", "ship"])
+
+    ids: Ids
+    labels: Annotated[list[Label | None], Field(fail_fast=True, max_length=MOST_ROWS)] | None = None
 
 
 class RemoveRequest(Strict):
