@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from starshl import Codebook, Collection, StarRidge, make_index
-from starshl.service.explorer.explore import describe_query
 from starshl.service.explorer.map import codeword_points
+from starshl.service.explorer.query_description import describe_query
 
 from .asking import change, current_codes, lesson, page, waited
 

@@ -13,8 +13,8 @@ from starshl import Collection, StarRidge
 from starshl._common.extras import require
 from starshl.service.app import PARTS
 from starshl.service.comparison import OtherMethods
-from starshl.service.explorer.explore import describe_query
 from starshl.service.explorer.exports import EXPORTS, Export
+from starshl.service.explorer.query_description import describe_query
 from starshl.service.explorer.question import Question
 from starshl.service.http.access import needed_right
 from starshl.service.settings import READ

@@ -240,7 +240,7 @@ def test_a_damaged_exif_tag_does_not_matter():
 
 def test_previews_are_small_and_keep_the_shape():
     preview = Image.open(io.BytesIO(preview_of(_half_and_half(1000, 500))))
-    assert (preview.format, preview.size) == ("WEBP", (128, 64))
+    assert (preview.format, preview.size) == ("WEBP", (256, 128))
 
 
 def test_previews_of_small_pictures_keep_every_pixel():

@@ -143,7 +143,8 @@ def test_two_tabs_show_the_same_lesson(visit, site):
 
 def test_a_click_shows_neighbors_and_the_address_can_be_shared(visit):
     page = visit("/explore/album")
-    page.click(".grid .tile >> nth=3")
+    page.hover(".grid .tile >> nth=3")
+    page.click(".grid .corner a >> nth=3")
     page.wait_for_url(re.compile(r"\?item=3$"))
     title = page.text_content("#query")
     page.wait_for_selector('[aria-label="ITQ"]')
@@ -273,7 +274,8 @@ def test_an_older_board_does_not_replace_a_newer_one(visit):
 def test_a_part_that_cannot_be_had_does_not_stay_gray(visit):
     page = visit("/explore/album")
     page.route("**/*part=details*", lambda route: route.abort())
-    page.click(".grid .tile >> nth=3")
+    page.hover(".grid .tile >> nth=3")
+    page.click(".grid .corner a >> nth=3")
     page.wait_for_selector("#status:not(:empty)")
     until(page, "!document.getElementById('details').classList.contains('busy')")
     assert page.text_content("#query")

@@ -26,7 +26,7 @@ def site(tmp_path_factory):
 
 def listed(page):
     """Return the addresses of the hits that a page shows."""
-    return page.eval_on_selector_all("#neighbors .tile", "all => all.map((each) => each.href)")
+    return page.eval_on_selector_all("#neighbors .ranking .tile", "all => all.map((each) => each.href)")
 
 
 def test_a_slider_leaves_out_what_is_less_likely_and_goes_back_with_the_search(visit):
@@ -45,5 +45,6 @@ def test_a_slider_leaves_out_what_is_less_likely_and_goes_back_with_the_search(v
     until(page, f'{LEAST} === "100%" && location.search.includes("min_probability=1")')
     assert page.input_value("#min_probability") == "1"
     assert len(listed(page)) == len(certain)
+    page.hover("#neighbors .ranking .tile >> nth=0")
     page.locator("#neighbors a[data-search]").first.click()
     until(page, '!location.search.includes("item=0&") && location.search.includes("min_probability=1")')

@@ -7,7 +7,7 @@ import os
 from collections import defaultdict
 from collections.abc import Collection as Container
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal, Self, TypeAlias
 
@@ -41,22 +41,34 @@ class PictureFile:
     split: str | None = None
     split_level: int | None = None
 
+    @property
+    def place(self) -> str:
+        """The folder that its reference begins from."""
+        whole = self.path.absolute()
+        return _as_text(str(whole.parents[self.reference.count("/")]))
+
 
 @dataclass(frozen=True, slots=True)
 class FolderRule:
     """How subfolders give labels: which of them, and at which levels those with the names of splits are splits.
 
     A collection keeps it in its journal :data:`JOURNAL`, so that folders that are added later follow it, too.
+    ``places`` are the folders that its pictures came from.
     """
 
     labels_from: LabelsFrom
     split_levels: tuple[int, ...] = ()
+    places: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, labels_from: LabelsFrom, files: Iterable[PictureFile]) -> Self:
+    def of(cls, labels_from: LabelsFrom, files: Sequence[PictureFile]) -> Self:
         """Return the rule that these files followed."""
         levels = {file.split_level for file in files if file.split_level is not None}
-        return cls(labels_from, tuple(sorted(levels)))
+        return cls(labels_from, tuple(sorted(levels))).with_places_of(files)
+
+    def with_places_of(self, files: Iterable[PictureFile]) -> Self:
+        """Return the rule of a collection to which these files were added."""
+        return replace(self, places=tuple(dict.fromkeys([*self.places, *(file.place for file in files)])))
 
     @classmethod
     def read(cls, entries: Sequence[str]) -> Self:
@@ -65,7 +77,7 @@ class FolderRule:
             return cls("inner")
         try:
             kept = json.loads(entries[-1])
-            rule = cls(kept["labels_from"], tuple(kept["split_levels"]))
+            rule = cls(kept["labels_from"], tuple(kept["split_levels"]), tuple(map(str, kept["places"])))
             check_labels_from(rule.labels_from)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise CollectionFormatError.damaged("the rule of its folders cannot be read") from error
@@ -74,7 +86,7 @@ class FolderRule:
     @property
     def text(self) -> str:
         """The rule as a journal keeps it."""
-        return json.dumps({"labels_from": self.labels_from, "split_levels": self.split_levels})
+        return json.dumps(asdict(self))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -60,7 +61,7 @@ def import_pictures(
     pictures at the top have none. Folders named train, test, val, valid, validation or dev, in any case, are splits
     where two of them are in the same folder, and elsewhere at that level: they give no label, and do not count as
     levels; items have them as ``split`` in their metadata. One such folder alone may be a class. Files that cannot be
-    read are skipped and listed. The collection remembers all this for :func:`add_pictures`.
+    read are skipped and listed. The collection remembers all this for :func:`add_pictures`, and where the folder is.
 
     Parameters
     ----------
@@ -159,17 +160,19 @@ def add_pictures(
         check_level(files, labels_from)
     rows, previews, kept, skipped = read_pictures(files, embedder, n_jobs, progress=progress)
     named = folder_labels(kept, rule.labels_from if labels_from is None else labels_from)
-    added = add_items(
-        collection,
-        embedder.finish(rows),
-        labels=named.labels if labels else None,
-        metadata=split_metadata(kept),
-        references=[file.reference for file in kept],
-        previews=previews,
-        allow_duplicates=allow_duplicates,
-        update_labels=update_labels,
-        keep_labels=keep_labels,
-    )
+    placed = rule.with_places_of(kept)
+    with nullcontext() if placed == rule else collection.journaling(JOURNAL, placed.text):
+        added = add_items(
+            collection,
+            embedder.finish(rows),
+            labels=named.labels if labels else None,
+            metadata=split_metadata(kept),
+            references=[file.reference for file in kept],
+            previews=previews,
+            allow_duplicates=allow_duplicates,
+            update_labels=update_labels,
+            keep_labels=keep_labels,
+        )
     return replace(
         added,
         skipped=tuple(skipped),

@@ -46,7 +46,7 @@ _KINDS = {
 }
 LARGEST = 100_000_000  # pixels of a picture
 SMALLEST = 4  # pixels along its shorter side
-PREVIEW_SIDE = 128  # pixels: clear on a card of the explorer, a few kB as WebP
+PREVIEW_SIDE = 256  # pixels: enough to judge a picture on a card of the explorer, about 11 kB as WebP
 #: The kinds of picture files that are read, in words, by the ends of their names, and as media types.
 KINDS = f"{', '.join([*_KINDS][:-1])} or {[*_KINDS][-1]}"
 ENDINGS = tuple(ending for kind in _KINDS.values() for ending in kind.endings)
@@ -128,7 +128,7 @@ def preview_of(source: Any, side: int = PREVIEW_SIDE) -> bytes:
     image = open_picture(source, side=side)
     image.thumbnail((side, side))
     file = io.BytesIO()
-    image.save(file, "WEBP", quality=80, method=4, lossless=max(image.size) <= _LOSSLESS_SIDE)
+    image.save(file, "WEBP", quality=80, method=2, lossless=max(image.size) <= _LOSSLESS_SIDE)
     return file.getvalue()
 
 

@@ -14,13 +14,11 @@ from fastapi.responses import RedirectResponse, Response
 
 from ..._common.labels import Label
 from ...client.answers import CollectionInfo, Job
-from ...codes.binary import BinaryCodes
 from ...collection.answers import Explanation, Hit, Item
 from ...collection.collection import Collection
 from ...collection.explanation import n_class_bits
 from ...data.features.picture_files import KINDS
 from ...exceptions import MissingExtraError, UnknownIdError
-from ...hashers.base import BaseHasher
 from ..batching import map_future
 from ..errors import TooLargeError
 from ..http.dependencies import SearcherDep, ServiceDep, in_thread, result_of
@@ -28,13 +26,11 @@ from ..http.search import preview_response
 from ..inputs import picture_and_preview, text_vectors
 from ..searcher import Searcher, existing_items
 from ..workspace import Upload, Workspace
+from .query_description import QueryDescription, bits_of, describe_query
 from .question import MOST_NEIGHBORS, Question
-from .rendering import Card, cards_of, class_names, picture_of_upload, render
+from .rendering import Card, cards_of, picture_of_upload, render
 
 routes = APIRouter(include_in_schema=False)
-#: Of samples of known classes, about one in twenty has a novelty above it.
-NOVEL = 0.95
-_MOST_PREDICTIONS, _LEAST_PROBABILITY = 4, 0.005
 _CARDS_PER_PAGE = 48  # a few screens on a phone
 _LARGEST_PICTURE = 12 << 20
 _MOST_CHOICES = 50  # in a menu; longer ones are typed
@@ -53,39 +49,6 @@ class SearchQuery:
     @property
     def label(self) -> Label | None:
         return None if self.item is None else self.item.label
-
-
-@dataclass(frozen=True, slots=True)
-class PredictedClass:
-    """A class and its probability, None if the hasher gives none."""
-
-    label: Label | None
-    probability: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class QueryDescription:
-    """What the hasher makes of a query.
-
-    Attributes
-    ----------
-    bits : list of bool, the code
-    n_class_bits : int, how many of them hold the class; 0 if that is not known
-    predictions : the likeliest classes
-    novelty : float or None, the share of training rows that look more familiar; near 1, it is none of the classes
-    are_clusters : bool, whether the classes are clusters, which no person has named
-    """
-
-    bits: list[bool]
-    n_class_bits: int
-    predictions: list[PredictedClass]
-    novelty: float | None
-    are_clusters: bool = False
-
-    @property
-    def is_novel(self) -> bool:
-        """Whether the query looks like none of the classes."""
-        return self.novelty is not None and self.novelty >= NOVEL
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,39 +303,6 @@ def _distance(hit: Hit) -> str:
     return likely[0] if likely else f"{hit.distance:.3g}" if isinstance(hit.distance, float) else f"{hit.distance} bits"
 
 
-def describe_query(collection: Collection, vector: np.ndarray) -> QueryDescription:
-    """Return what the hasher of a collection makes of a vector."""
-    hasher = collection.hasher.without_steps()
-    rows = np.asarray(vector)[None]
-    return QueryDescription(
-        bits=_bits(hasher.encode(rows))[0],
-        n_class_bits=n_class_bits(hasher),
-        predictions=_predictions(collection, hasher, rows),
-        novelty=float(hasher.novelty(rows)[0]) if "novelty" in hasher.supports else None,
-        are_clusters=hasher.holds_clusters,
-    )
-
-
-def _bits(codes: BinaryCodes) -> list[list[bool]]:
-    return (codes.to_signs() > 0).tolist()
-
-
-def _predictions(collection: Collection, hasher: BaseHasher, rows: np.ndarray) -> list[PredictedClass]:
-    """Return the likeliest classes under the names that they have now."""
-    if "predict" not in hasher.supports or (hasher.holds_clusters and "predict_proba" not in hasher.supports):
-        return []
-    if hasher.holds_clusters:
-        names, shares = class_names(collection), hasher.predict_proba(rows)[0].tolist()
-    elif "predict_proba" in hasher.supports:
-        found = collection.predict(rows, probabilities=True)
-        names, shares = [*(found.classes or [])], (found.probabilities or [[]])[0]
-    else:
-        (label,) = collection.predict(rows).labels
-        return [] if label is None else [PredictedClass(label, None)]
-    likeliest = sorted(zip(names, shares, strict=True), key=lambda pair: -pair[1])[:_MOST_PREDICTIONS]
-    return [PredictedClass(name, share) for name, share in likeliest if share >= _LEAST_PROBABILITY]
-
-
 def _match(workspace: Workspace, page: Exploration) -> Match | None:
     """Compare the query with the hit that was asked for, or with the nearest one."""
     cards, wanted = page.results[0].cards, page.question.hit
@@ -392,11 +322,11 @@ def _compare(collection: Collection, page: Exploration, hit: int) -> Match:
     query = page.query
     assert query is not None
     card = _card(collection, page.info.name, collection.get([hit])[0], query.label)
-    (bits,) = _bits(collection.codes([hit]))
+    (bits,) = bits_of(collection.codes([hit]))
     explanation = None if query.vector is None else collection.explain(query.vector[None], [hit])[0]
     if page.description is None:
         assert query.item is not None
-        (own,) = _bits(collection.codes([query.item.id]))
+        (own,) = bits_of(collection.codes([query.item.id]))
     else:
         own = page.description.bits
     first = n_class_bits(collection.hasher)

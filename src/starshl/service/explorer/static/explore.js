@@ -9,9 +9,17 @@ const upload = document.getElementById("upload-form");
 const QUERIES = ["item", "text", "upload"]; // parameters of an address that say what to search for
 let current = new AbortController();
 let polling;
+let shown = location.pathname + location.search; // what the page is about
+
+/** Go to an address without a reload; the way back leads to where the page was scrolled. */
+function push(url) {
+  history.replaceState({ ...history.state, scrolled: window.scrollY }, "");
+  history.pushState(null, "", url);
+  shown = location.pathname + location.search;
+}
 
 /** Show what an address asks for, and return whether it was found; ``focus`` selects what gets the focus. */
-async function show(address, { push = true, focus = "h2" } = {}) {
+async function show(address, { isNew = true, focus = "h2" } = {}) {
   current.abort();
   clearTimeout(polling);
   current = new AbortController();
@@ -19,9 +27,10 @@ async function show(address, { push = true, focus = "h2" } = {}) {
   const url = new URL(address, location.href);
   neighbors.classList.add("busy");
   try {
-    neighbors.innerHTML = await fetchPart(url, "neighbors", signal);
+    const found = await fetchPart(url, "neighbors", signal);
+    if (isNew) push(url); // while the page still has its height
+    neighbors.innerHTML = found;
     neighbors.classList.remove("busy");
-    if (push) history.pushState(null, "", url);
     fillForm(url);
     if (focus) neighbors.querySelector(focus)?.focus({ preventScroll: true });
     if (neighbors.querySelector("#query") === null) details.replaceChildren();
@@ -68,7 +77,7 @@ function poll(url, signal) {
 /** Show why a hit matches. */
 async function explain(address) {
   const url = new URL(address);
-  history.pushState(null, "", url);
+  push(url);
   try {
     await showDetails(url, current.signal);
     const heading = document.getElementById("why");
@@ -109,15 +118,23 @@ function formAddress() {
   return `${form.action}?${new URLSearchParams([...fields].filter(([, value]) => value !== ""))}`;
 }
 
+/** Return the address of a search like the one that is shown, for the item of another address. */
+function similarTo(address) {
+  const url = new URL(`${location.pathname}${location.search}`, location.href);
+  for (const name of [...QUERIES, "hit", "after"]) url.searchParams.delete(name);
+  url.searchParams.set("item", new URL(address).searchParams.get("item"));
+  return url.href;
+}
+
 function followLink(event) {
   const link = event.target.closest("a[data-search], a[data-explain]");
   if (!link || event.metaKey || event.ctrlKey || event.shiftKey) return;
   event.preventDefault();
-  if (link.matches("[data-explain]")) explain(link.href);
-  else show(link.href).then(() => window.scrollTo({ top: 0 }));
+  if (link.matches("[data-explain]")) { explain(link.href); return; }
+  const url = link.closest("#viewer") ? similarTo(link.href) : link.href;
+  show(url).then(() => window.scrollTo({ top: 0 }));
 }
-neighbors.addEventListener("click", followLink);
-details.addEventListener("click", followLink);
+document.addEventListener("click", followLink);
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();
@@ -132,7 +149,14 @@ form.addEventListener("input", (event) => {
 form.addEventListener("change", (event) => {
   if (event.target.name !== "q") show(formAddress(), { focus: null });
 });
-window.addEventListener("popstate", () => show(location.href, { push: false }));
+// The viewer has addresses of its own, which differ after the # alone.
+history.scrollRestoration = "manual";
+window.addEventListener("popstate", async (event) => {
+  if (location.pathname + location.search === shown) return;
+  shown = location.pathname + location.search;
+  await show(location.href, { isNew: false, focus: null });
+  window.scrollTo({ top: event.state?.scrolled ?? 0 });
+});
 
 /** Search with a picture that was dropped or pasted. */
 function searchByPicture(file) {
