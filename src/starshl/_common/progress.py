@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 DownloadProgress = Callable[[str, int, int | None], None]
 """Called with the name of a file, the bytes so far, and all of them if their number is known."""
+_shown: ContextVar[bool] = ContextVar("shown", default=False)
 
 
 @contextmanager
@@ -49,9 +51,19 @@ def sweep_progress(n_bits: int, max_iter: int, *, shown: bool) -> Iterator[Calla
 
 
 @contextmanager
-def row_progress(description: str, n_rows: int, *, shown: bool) -> Iterator[Callable[[int], None]]:
-    """Yield a function to be called with the number of rows that have been read."""
-    if not shown:
+def showing_progress(shown: bool) -> Iterator[None]:
+    """Show bars over rows inside this context, where nobody else says whether to show them."""
+    before = _shown.set(shown)
+    try:
+        yield
+    finally:
+        _shown.reset(before)
+
+
+@contextmanager
+def row_progress(description: str, n_rows: int, *, shown: bool | None) -> Iterator[Callable[[int], None]]:
+    """Yield a function to be called with the number of rows that have been read; None is what the context says."""
+    if not (_shown.get() if shown is None else shown):
         yield lambda n_read: None
         return
     from rich.progress import MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn

@@ -115,7 +115,16 @@ Text = Annotated[
     typer.Option(
         "--text",
         metavar="COLUMN",
-        help="Turn the words in this column into features; other columns of text become categories.",
+        help="Turn the texts in this column into features; other columns of text become categories.",
+    ),
+]
+Embedder = Annotated[
+    str | None,
+    typer.Option(
+        "--embedder",
+        metavar="NAME",
+        help="With --text: what makes features of texts, such as minilm, as for `starshl texts`; by default, 100 "
+        "directions of their words.",
     ),
 ]
 
@@ -140,6 +149,7 @@ def fit(
     impute: Impute = False,
     categories: Categories = False,
     text: Text = None,
+    embedder: Embedder = None,
     seed: Seed = 0,
     jobs: Jobs = None,
     progress: Progress = None,
@@ -155,6 +165,9 @@ def fit(
     With --cluster, StarRidge is fitted block by block if there are more than 20,000 rows, and StarSHL bit by bit. Any
     other fit runs on one worker.
     """
+    from .._common.progress import showing_progress
+    from .._common.threads import using_threads
+
     lengths = parse_lengths(bits)
     files = model_files(output, lengths)
     sources = [input] if cluster is None else local_files(input)
@@ -162,7 +175,7 @@ def fit(
         check_output(file, [*sources, label_file(labels)])
     params = {"kernels": kernels, "C": cost, "n_codewords": n_codewords, "unlabeled": unlabeled, "n_jobs": jobs}
     params = {name: value for name, value in params.items() if value is not None} | parse_settings(settings)
-    steps = StepOptions(scale, impute, categories, text)
+    steps = StepOptions(scale, impute, categories, text, embedder)
     if steps.read_text and vectors is not None:
         option = "--categories" if text is None else "--text"
         raise ValueError(f"{option} and --vectors contradict each other. Leave one of them out.")
@@ -178,7 +191,8 @@ def fit(
     hasher = with_steps(hasher, table, steps)
     if cluster is None and is_in_file(table) and not hasher.current_facts.reads_blocks:
         table = read_rows(Path(input), columns)
-    summary = fit_models(hasher, table, files, Path(input), cluster)
+    with using_threads(jobs), showing_progress(progress_shown(progress)):
+        summary = fit_models(hasher, table, files, Path(input), cluster)
     if as_json:
         print_json(summary)
     else:

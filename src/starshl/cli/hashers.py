@@ -82,6 +82,11 @@ class StepOptions:
     impute: bool = False
     categories: bool = False
     text: str | None = None
+    embedder: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.embedder is not None and self.text is None:
+            raise ValueError("--embedder makes features of texts, and --text names no column of them. Name it.")
 
     @property
     def read_text(self) -> bool:
@@ -97,7 +102,7 @@ def with_steps(hasher: BaseHasher, table: Table, options: StepOptions) -> BaseHa
 
     if options.read_text:
         column = None if options.text is None else _position(options.text, table)
-        step = TableFeatures(text=column, impute=options.impute, scale=options.scale)
+        step = TableFeatures(text=column, impute=options.impute, scale=options.scale, embedder=options.embedder)
         return PreparedHasher([step], hasher)
     steps = ([Impute()] if options.impute else []) + ([Scale()] if options.scale else [])
     return PreparedHasher(steps, hasher) if steps else hasher

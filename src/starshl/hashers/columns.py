@@ -60,12 +60,14 @@ class ColumnRole:
     role : the feature that it became, if it did
     categories : how many, of a category
     missing : how many of its cells were missing, if that is known and there were some
+    embedder : what reads it, of a text that an embedder reads
     """
 
     column: str
     role: Literal["number", "category", "text", "dropped"]
     categories: int | None = None
     missing: int | None = None
+    embedder: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return what is known, as JSON holds it."""
@@ -74,7 +76,8 @@ class ColumnRole:
     def __str__(self) -> str:
         counts = [] if self.categories is None else [counted(self.categories, "value")]
         counts += [] if self.missing is None else [f"{self.missing:,} missing"]
-        return f"{self.column}: {', '.join(counts)}" if counts else self.column
+        shown = self.column if self.embedder is None else f"{self.column}, by {self.embedder}"
+        return f"{shown}: {', '.join(counts)}" if counts else shown
 
 
 def column_roles(hasher: BaseHasher) -> list[ColumnRole]:
@@ -104,7 +107,7 @@ def column_roles(hasher: BaseHasher) -> list[ColumnRole]:
         for place, count in zip(step.category_columns_.tolist(), counts, strict=True):
             roles[place] = replace(roles[place], role="category", categories=count)
     if step.text_column_ >= 0:
-        roles[step.text_column_] = replace(roles[step.text_column_], role="text")
+        roles[step.text_column_] = replace(roles[step.text_column_], role="text", embedder=step.embedder)
     return roles
 
 

@@ -18,8 +18,7 @@ from sklearn.base import clone
 from ..._common.files import write_atomically
 from ..._common.labels import LabelsLike
 from ..._common.validation import Seed
-from ...data.features.embedder import Embedder, Given, as_embedder
-from ...data.features.registry import make_embedder
+from ...data.features.embedder import Embedder, Given, as_embedder, make_embedder
 from ...evaluation.benchmark import HeldOut, hold_out
 from ...evaluation.comparison import Comparison, StoredSizes, compare_choice, compare_embedders
 from ...evaluation.comparison_page import find_titles, guess_picture_shape, write_page

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 from ..._common.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from .embedder import Embedder, as_embedder
+    from .embedder import Embedder, as_embedder, make_embedder
     from .minilm import MiniLM
     from .network import NetworkFeatures
     from .numeric import Impute, Reduce, Scale, UnitLength
     from .onnx_model import OnnxModel
     from .picture_files import ReadPictures, open_picture, preview_of
     from .pictures import PictureFeatures
-    from .registry import make_embedder
     from .sentence_model import SentenceTransformerModel
     from .step import Step
     from .table import OneHot, TableFeatures
@@ -46,14 +45,13 @@ __all__ = [
 __getattr__, __dir__ = on_first_use(
     __name__,
     {
-        "embedder": ["Embedder", "as_embedder"],
+        "embedder": ["Embedder", "as_embedder", "make_embedder"],
         "minilm": ["MiniLM"],
         "network": ["NetworkFeatures"],
         "numeric": ["Impute", "Reduce", "Scale", "UnitLength"],
         "onnx_model": ["OnnxModel"],
         "picture_files": ["ReadPictures", "open_picture", "preview_of"],
         "pictures": ["PictureFeatures"],
-        "registry": ["make_embedder"],
         "sentence_model": ["SentenceTransformerModel"],
         "step": ["Step"],
         "table": ["OneHot", "TableFeatures"],

@@ -13,21 +13,19 @@ from sklearn.exceptions import NotFittedError
 
 from ..._common.bundle import read_bundle, write_bundle
 from ..._common.files import array_digest
-from ..._common.progress import row_progress
-from ..._common.threads import tiles, using_threads
+from ..._common.threads import tiles
 from ..._common.validation import check_choice
-from ..._common.words import counted
 from ...exceptions import BundleFormatError, ChecksumError
-from .embedding_cache import EmbeddingCache
 from .function import PROBED, Function
 from .kinds import RAW_KINDS, RawKind
+from .reading import cut_note, read_items, through
+from .registry import named_steps, wrong_kind
 from .step import Reader
 from .step_files import check_arrays_have_owners, is_built_in, pack_steps, take_probes, unpack_steps
 
 #: A step that a file cannot hold, passed again: a function or a transformer, an embedder that has it, or a list of all.
 Given: TypeAlias = "Embedder | Callable[[list[Any]], Any] | Sequence[Any] | Any"
-_PORTION = 1024  # items that are read between two steps of a progress bar; texts are sorted by length among them
-_SHOWN = 5  # numbers of empty texts in a message
+_PORTION = 1024  # rows that steps after the reading ones take at a time
 
 
 class Embedder:
@@ -149,18 +147,7 @@ class Embedder:
 
     def read(self, items: Sequence[Any], *, n_jobs: int | None = None, progress: bool = False) -> Any:
         """Return what the steps that read items make of them: the rows from which the others learn."""
-        check_texts(items, self.takes)
-        readers = self.readers
-        if not readers:
-            return items
-        parts = []
-        with using_threads(n_jobs), row_progress("embedding", len(items), shown=progress) as report:
-            cache = EmbeddingCache.of(readers)
-            for portion in tiles(len(items), _PORTION):
-                some = items[portion]
-                parts.append(_through(readers, some) if cache is None else cache.rows(some, readers))
-                report(len(some))
-        return np.concatenate(parts) if parts else _through(readers, items)
+        return read_items(items, self.takes, self.readers, n_jobs=n_jobs, progress=progress)
 
     def learn(self, rows: Any) -> np.ndarray:
         """Fit the steps that are not fitted yet to what :meth:`read` returned, and return the vectors."""
@@ -177,8 +164,8 @@ class Embedder:
 
     def finish(self, rows: Any) -> np.ndarray:
         """Return the vectors of what :meth:`read` returned."""
-        parts = [_dense(_through(self._others, rows[portion])) for portion in tiles(len(rows), _PORTION)]
-        return np.concatenate(parts) if parts else _dense(_through(self._others, rows))
+        parts = [_dense(through(self._others, rows[portion])) for portion in tiles(len(rows), _PORTION)]
+        return np.concatenate(parts) if parts else _dense(through(self._others, rows))
 
     @property
     def readers(self) -> list[Any]:
@@ -198,14 +185,7 @@ class Embedder:
 
     def cut_note(self, texts: Sequence[Any]) -> str | None:
         """Say how many texts are longer than a network reads, None if there are none."""
-        counts = [step.count_cut(texts) for step in self.readers if hasattr(step, "count_cut")]
-        if not any(counts):
-            return None
-        limit = next(step.max_tokens for step in self.readers if hasattr(step, "count_cut"))
-        n_cut = sum(counts)
-        verb = "is" if n_cut == 1 else "are"
-        which = f"The text {verb}" if len(texts) == 1 else f"{counted(n_cut, 'text')} of {len(texts):,} {verb}"
-        return f"{which} longer than {limit} tokens and cut there: {self.name} reads no more than that."
+        return cut_note(self.name, self.readers, texts)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the embedder to a file; equal ones make equal files."""
@@ -260,31 +240,33 @@ class Embedder:
         return self
 
 
-def check_texts(items: Sequence[Any], takes: Sequence[str]) -> None:
-    """Refuse items of another kind than an embedder takes, and empty texts."""
-    if isinstance(items, str | bytes):
-        raise TypeError(f"items is a single {type(items).__name__}; give a list of them.")
-    if "texts" not in takes:
-        return
-    if "pictures" not in takes:
-        other = next((item for item in items if not isinstance(item, str)), "")
-        if not isinstance(other, str):
-            raise ValueError(
-                f"An item is of type {type(other).__name__}; this embedder takes texts, which are strings. Give texts, "
-                "or an embedder of what you have."
-            )
-    empty = [number for number, item in enumerate(items) if isinstance(item, str) and not item.strip()]
-    if empty:
-        listed = ", ".join(map(str, empty[:_SHOWN])) + ", ..." * (len(empty) > _SHOWN)
-        which = "The text is" if len(items) == 1 else f"{counted(len(empty), 'text')} of {len(items):,} (rows {listed},"
-        which = which if len(items) == 1 else f"{which} counted from 0) {'is' if len(empty) == 1 else 'are'}"
-        raise ValueError(f"{which} empty; an empty text has no vector. Leave such rows out.")
+def make_embedder(name: str) -> Embedder:
+    """Return the embedder of a name.
+
+    Parameters
+    ----------
+    name : str
+        "tfidf" : weights of the words of texts; learns from texts
+        "minilm" or "minilm:FOLDER" : all-MiniLM-L6-v2, for sentences (:class:`starshl.data.features.MiniLM`)
+        "pixels" : pixels, gradients and colors of pictures; learns from pictures
+        "efficientnet-lite0" : a network trained on photographs, reduced to what differs among pictures; learns from
+        pictures
+        "onnx:FOLDER" : any network in an ONNX file (:class:`starshl.data.features.OnnxModel`)
+        "sentence-transformers:NAME" : a model of that package, or a folder with one
+
+    Examples
+    --------
+    >>> from starshl.data.features import make_embedder
+    >>> embedder = make_embedder("tfidf").fit(["a red car", "a blue car", "fresh bread"])
+    >>> embedder.takes, embedder.dimension
+    (('texts',), 3)
+    """
+    made = named_steps(name)
+    return Embedder(made.takes, made.steps, name=made.name)
 
 
 def as_embedder(given: Any, takes: RawKind | Sequence[RawKind] | None) -> Embedder:
     """Return what a caller passes as an embedder as one: an embedder, a name, a transformer or a function."""
-    from .registry import make_embedder
-
     if isinstance(given, Embedder):
         embedder = given
     elif isinstance(given, str):
@@ -302,10 +284,7 @@ def as_embedder(given: Any, takes: RawKind | Sequence[RawKind] | None) -> Embedd
             "function from a list of items to a matrix."
         )
     if isinstance(takes, str) and takes not in embedder.takes:
-        raise ValueError(
-            f"The embedder {embedder.name!r} takes {' and '.join(embedder.takes)}, and these are {takes}. Choose one "
-            f"that takes {takes}."
-        )
+        raise ValueError(wrong_kind(embedder.name, embedder.takes, takes))
     return embedder
 
 
@@ -321,12 +300,6 @@ def _at_positions(header: dict[str, Any], given: Given) -> list[Any] | None:
     steps: list[Any] = [None] * len(specs)
     steps[absent[0]] = given if hasattr(given, "transform") else Function(cast(Any, given), header["takes"])
     return steps
-
-
-def _through(steps: Sequence[Any], rows: Any) -> Any:
-    for step in steps:
-        rows = step.transform(rows)
-    return rows
 
 
 def _dense(rows: Any) -> np.ndarray:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -40,14 +40,14 @@ class EmbeddingCache:
         text = json.dumps([step.pack("", {}) for step in steps], sort_keys=True)
         return cls(user_cache() / "embeddings" / f"{hashlib.sha256(text.encode()).hexdigest()[:16]}.sqlite")
 
-    def rows(self, items: Sequence[Any], steps: Sequence[Any]) -> np.ndarray:
-        """Return what the steps make of items, of which known ones are only looked up."""
+    def rows(self, items: Sequence[Any], make: Callable[[Sequence[Any]], np.ndarray]) -> np.ndarray:
+        """Return what ``make`` makes of items, of which known ones are only looked up."""
         if len(items) < FEWEST:
-            return _made(steps, items)
+            return make(items)
         keys = [_key(item) for item in items]
         known = self._read([key for key in keys if key is not None])
         missing = [place for place, key in enumerate(keys) if key not in known]
-        made = dict(zip(missing, _made(steps, [items[place] for place in missing]) if missing else (), strict=True))
+        made = dict(zip(missing, make([items[place] for place in missing]) if missing else (), strict=True))
         self._write({key: row for place, row in made.items() if (key := keys[place]) is not None})
         return np.stack([made[place] if place in made else known[key] for place, key in enumerate(keys)])
 
@@ -86,12 +86,6 @@ class EmbeddingCache:
             database.execute(_TABLE)
             stored = ((key, np.asarray(row, np.float32).tobytes()) for key, row in rows.items())
             database.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?)", stored)
-
-
-def _made(steps: Sequence[Any], rows: Any) -> np.ndarray:
-    for step in steps:
-        rows = step.transform(rows)
-    return rows
 
 
 def _key(item: Any) -> bytes | None:

@@ -1,14 +1,15 @@
-"""Embedders by name: one function for each, and what comes after the colon."""
+"""Embedders by name: the steps of each, and what comes after the colon."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from .embedder import Embedder
+from .kinds import RawKind
 from .minilm import MiniLM
 from .network import SIDE, NetworkFeatures
 from .numeric import Reduce, UnitLength
@@ -26,27 +27,16 @@ _IDF_POWER = 3.0
 _THUMBNAIL = 32  # pixels, because the plain features look at shapes and colors
 
 
-def make_embedder(name: str) -> Embedder:
-    """Return the embedder of a name.
+class NamedSteps(NamedTuple):
+    """An embedder by its name: what it takes, and its steps, of which readers are fitted."""
 
-    Parameters
-    ----------
-    name : str
-        "tfidf" : weights of the words of texts; learns from texts
-        "minilm" or "minilm:FOLDER" : all-MiniLM-L6-v2, for sentences (:class:`starshl.data.features.MiniLM`)
-        "pixels" : pixels, gradients and colors of pictures; learns from pictures
-        "efficientnet-lite0" : a network trained on photographs, reduced to what differs among pictures; learns from
-        pictures
-        "onnx:FOLDER" : any network in an ONNX file (:class:`starshl.data.features.OnnxModel`)
-        "sentence-transformers:NAME" : a model of that package, or a folder with one
+    name: str
+    takes: tuple[RawKind, ...]
+    steps: list[Any]
 
-    Examples
-    --------
-    >>> from starshl.data.features import make_embedder
-    >>> embedder = make_embedder("tfidf").fit(["a red car", "a blue car", "fresh bread"])
-    >>> embedder.takes, embedder.dimension
-    (('texts',), 3)
-    """
+
+def named_steps(name: str, takes: RawKind | None = None) -> NamedSteps:
+    """Return the steps of an embedder that has a name, as :func:`make_embedder` takes it; ``takes`` is what it must."""
     if not isinstance(name, str):
         raise TypeError(f"name is of type {type(name).__name__}; it must be a string such as 'minilm'.")
     kind, _, argument = name.partition(":")
@@ -56,49 +46,55 @@ def make_embedder(name: str) -> Embedder:
         )
     if bool(argument) != (kind in _WITH_ARGUMENT) and not (kind in _WITH_CHOICE and argument):
         rule = f"needs one: {_NAMED[kind]}" if kind in _WITH_ARGUMENT else "takes none: leave it out"
-        raise ValueError(
-            f"The embedder {kind!r} got {argument!r} after a colon; it {rule}."
-            if argument
-            else f"The embedder {kind!r} got no argument after a colon; it {rule}."
-        )
-    return EMBEDDERS[kind](argument)
+        got = repr(argument) if argument else "no argument"
+        raise ValueError(f"The embedder {kind!r} got {got} after a colon; it {rule}.")
+    found = EMBEDDERS[kind](argument)
+    if takes is not None and takes not in found.takes:
+        raise ValueError(wrong_kind(found.name, found.takes, takes))
+    return found
 
 
-def _tfidf(_: str) -> Embedder:
-    return Embedder("texts", [Text(_N_COMPONENTS, idf_power=_IDF_POWER), UnitLength()], name="tfidf")
+def wrong_kind(name: str, takes: Sequence[str], given: str) -> str:
+    """Say that an embedder takes something else than what is given."""
+    return f"The embedder {name!r} takes {' and '.join(takes)}, and these are {given}. Choose one that takes {given}."
 
 
-def _minilm(folder: str) -> Embedder:
-    return Embedder("texts", [MiniLM(str(Path(folder).resolve()) if folder else None).fit()], name="minilm")
+def _tfidf(_: str) -> NamedSteps:
+    return NamedSteps("tfidf", ("texts",), [Text(_N_COMPONENTS, idf_power=_IDF_POWER), UnitLength()])
 
 
-def _pixels(_: str) -> Embedder:
+def _minilm(folder: str) -> NamedSteps:
+    return NamedSteps("minilm", ("texts",), [MiniLM(str(Path(folder).resolve()) if folder else None).fit()])
+
+
+def _pixels(_: str) -> NamedSteps:
     # Shown one white picture: black ones alone could be of any scale.
     features = PictureFeatures((_THUMBNAIL, _THUMBNAIL, 3)).fit(np.full((1, _THUMBNAIL, _THUMBNAIL, 3), 255, np.uint8))
     sizes = [view.stop - view.start for view in features.views.values()]
-    return Embedder("pictures", [ReadPictures(_THUMBNAIL).fit(), features, Reduce(view_sizes=sizes)], name="pixels")
+    return NamedSteps("pixels", ("pictures",), [ReadPictures(_THUMBNAIL).fit(), features, Reduce(view_sizes=sizes)])
 
 
-def _efficientnet(_: str) -> Embedder:
+def _efficientnet(_: str) -> NamedSteps:
     steps = [ReadPictures(SIDE, shape="center").fit(), NetworkFeatures().fit(), Reduce()]
-    return Embedder("pictures", steps, name="efficientnet-lite0")
+    return NamedSteps("efficientnet-lite0", ("pictures",), steps)
 
 
-def _onnx(folder: str) -> Embedder:
+def _onnx(folder: str) -> NamedSteps:
     model = OnnxModel(str(Path(folder).resolve())).fit()
     name = f"onnx:{Path(model.folder).name}"
     if model.kind_ == "texts":
-        return Embedder("texts", [model], name=name)
+        return NamedSteps(name, ("texts",), [model])
     side, shape = model.reading
-    return Embedder("pictures", [ReadPictures(side, shape=shape).fit(), model], name=name)
+    return NamedSteps(name, ("pictures",), [ReadPictures(side, shape=shape).fit(), model])
 
 
-def _sentence_transformers(model: str) -> Embedder:
+def _sentence_transformers(model: str) -> NamedSteps:
     step = SentenceTransformerModel(model).fit()
-    return Embedder(step.takes_.split(", "), [step], name=f"sentence-transformers:{Path(model).name}")  # type: ignore[arg-type]
+    takes = cast("tuple[RawKind, ...]", tuple(step.takes_.split(", ")))
+    return NamedSteps(f"sentence-transformers:{Path(model).name}", takes, [step])
 
 
-EMBEDDERS: Mapping[str, Callable[[str], Embedder]] = MappingProxyType(
+EMBEDDERS: Mapping[str, Callable[[str], NamedSteps]] = MappingProxyType(
     {
         "tfidf": _tfidf,
         "minilm": _minilm,

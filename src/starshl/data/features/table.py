@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import takewhile
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -15,11 +16,18 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..._common.labels import LabelsLike
 from ..._common.validation import SamplesLike, check_choice, check_flag, check_integer
-from .numeric import Impute, Scale, is_missing, with_none
-from .step import Step
-from .text import Text
+from ..._common.warn import warn_caller
+from .minilm import MiniLM
+from .numeric import Impute, Scale, UnitLength, is_missing, with_none
+from .onnx_model import OnnxModel
+from .reading import cut_note, read_items
+from .registry import named_steps
+from .sentence_model import SentenceTransformerModel
+from .step import Reader, Step
+from .text import Text, texts_of
 
 Column = str | int
+_TEXT_STEPS = ("vectorizer_", "normalizer_")  # the attributes that hold the steps of an embedder
 
 
 class OneHot(Step):
@@ -122,7 +130,9 @@ class TableFeatures(Step):
     scale : bool, default=True
         Bring the columns of numbers to mean 0 and standard deviation 1.
     n_components : int, default=100
-        Number of features made from the text.
+        Number of features made from the words of the text, without an embedder.
+    embedder : str, default=None
+        What makes features of the text: a name of :func:`make_embedder`, such as "minilm". None is :class:`Text`.
 
     Attributes
     ----------
@@ -154,6 +164,7 @@ class TableFeatures(Step):
         impute: bool = True,
         scale: bool = True,
         n_components: int = 100,
+        embedder: str | None = None,
     ):
         self.categories = categories
         self.text = text
@@ -161,9 +172,15 @@ class TableFeatures(Step):
         self.impute = impute
         self.scale = scale
         self.n_components = n_components
+        self.embedder = embedder
 
     def fit(self, X: SamplesLike, y: LabelsLike = None) -> Self:
         """Learn what each column holds and how to turn it into numbers."""
+        self.fit_transform(X, y)
+        return self
+
+    def fit_transform(self, X: SamplesLike, y: LabelsLike = None, **params: Any) -> np.ndarray:
+        """Fit the step and return the features of the same rows, whose texts are read once."""
         check_flag(self.impute, "impute")
         check_flag(self.scale, "scale")
         columns, names = _columns_of(X)
@@ -173,8 +190,9 @@ class TableFeatures(Step):
         if names is not None:
             self.feature_names_in_ = np.array(names, dtype=object)
         self._assign_columns(columns, names)
-        self.n_features_out_ = self._features(columns, fitting=True).shape[1]
-        return self
+        features = self._features(columns, fitting=True)
+        self.n_features_out_ = features.shape[1]
+        return features
 
     def transform(self, X: SamplesLike) -> np.ndarray:
         """Return the features of the rows of a table with the same columns."""
@@ -220,8 +238,31 @@ class TableFeatures(Step):
             cells = np.stack([_as_categories(columns[j]) for j in self.category_columns_], axis=1)
             parts.append(self._run(self._category_steps(), cells, fitting=fitting))
         if self.text_column_ >= 0:
-            parts.append(self._run(self._text_steps(), columns[self.text_column_], fitting=fitting))
+            parts.append(self._text_features(columns[self.text_column_], fitting=fitting))
         return np.hstack(parts)
+
+    def _text_features(self, cells: np.ndarray, *, fitting: bool) -> np.ndarray:
+        if fitting:
+            words = [Text(self.n_components)]
+            made = words if self.embedder is None else named_steps(self.embedder, "texts").steps
+            for name, step in zip(_TEXT_STEPS, made, strict=False):
+                setattr(self, name, step)
+        steps = self.text_steps
+        readers = list(takewhile(lambda step: isinstance(step, Reader), steps))
+        rows: Any = texts_of(cells)
+        if readers:
+            note = cut_note(str(self.embedder), readers, rows)
+            if note is not None:
+                warn_caller(note)
+            rows = read_items(rows, ["texts"], readers, progress=None)
+        for step in steps[len(readers) :]:
+            rows = (step.fit(rows) if fitting else step).transform(rows)
+        return np.asarray(rows)
+
+    @property
+    def text_steps(self) -> list[Step]:
+        """The fitted steps that turn the text column into features."""
+        return [getattr(self, name) for name in _TEXT_STEPS if hasattr(self, name)]
 
     def _as_numbers(self, cells: np.ndarray, position: int) -> np.ndarray:
         if cells.dtype.kind == "O":
@@ -246,9 +287,6 @@ class TableFeatures(Step):
     def _category_steps(self) -> dict[str, Step]:
         filled = {"category_imputer_": Impute("most_frequent")} if self.impute else {}
         return filled | {"encoder_": OneHot()}
-
-    def _text_steps(self) -> dict[str, Step]:
-        return {"vectorizer_": Text(self.n_components)}
 
     def _matching_columns(self, X: SamplesLike) -> list[np.ndarray]:
         columns, names = _columns_of(X)
@@ -278,8 +316,18 @@ class TableFeatures(Step):
             self._require(_are_positions(getattr(self, name, None), self.n_features_in_), name)
             columns = getattr(self, name)
             n_features += self._checked_size(steps, len(columns)) if len(columns) else 0
-        n_features += self._checked_size(self._text_steps(), 1) if self.text_column_ >= 0 else 0
+        n_features += self._checked_text_size() if self.text_column_ >= 0 else 0
         self._require(n_features == self.n_features_out_, "n_features_out_")
+
+    def _checked_text_size(self) -> int:
+        # Not compared with those of the embedder: the weights of a network need not be here to open a model.
+        kinds = (Text | MiniLM | OnnxModel | SentenceTransformerModel, UnitLength)
+        self._require(hasattr(self, _TEXT_STEPS[0]), "embedder")
+        n_columns = 1
+        for step, kind in zip(self.text_steps, kinds, strict=False):
+            self._require(isinstance(step, kind) and step.n_features_in_ == n_columns, "embedder")
+            n_columns = step.n_features_out_
+        return n_columns
 
     def _checked_size(self, steps: dict[str, Step], n_columns: int) -> int:
         """Return the number of features that restored steps make; refuse steps that do not follow each other."""

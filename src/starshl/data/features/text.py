@@ -76,7 +76,7 @@ class Text(Step):
         max_words = check_integer(self.max_words, "max_words", low=1)
         min_count = check_integer(self.min_count, "min_count", low=1)
         power = check_number(self.idf_power, "idf_power", low=0)
-        texts = _texts(X)
+        texts = texts_of(X)
         vectorizer = TfidfVectorizer(sublinear_tf=True, max_features=max_words, min_df=min_count)
         try:
             vectorizer.fit(texts)
@@ -98,7 +98,7 @@ class Text(Step):
         check_is_fitted(self)
         vectorizer = TfidfVectorizer(sublinear_tf=True, vocabulary=self.words_.tolist())
         vectorizer.idf_ = self.idf_
-        return np.asarray(vectorizer.transform(_texts(X)) @ self.components_.T)
+        return np.asarray(vectorizer.transform(texts_of(X)) @ self.components_.T)
 
     def _check_restored(self) -> None:
         self._require_counts()
@@ -129,7 +129,7 @@ def _are_words(words: Any) -> bool:
     return all(isinstance(word, str) for word in words) and len(set(words.tolist())) == len(words)
 
 
-def _texts(X: SamplesLike) -> list[str]:
+def texts_of(X: SamplesLike) -> list[str]:
     """Return texts given as a list, or as a table of one column; a missing text is an empty one."""
     cells = np.asarray(X, dtype=object)
     if cells.ndim == 2 and cells.shape[1] == 1:
