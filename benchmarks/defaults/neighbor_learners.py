@@ -72,7 +72,7 @@ class PoissonLearning(BaseEstimator):
         W = _weights(len(rows), *self.finder_.kneighbors())
         b = np.zeros((len(rows), len(self.classes_)))
         b[labeled] = np.eye(len(self.classes_))[index] - np.bincount(index) / len(index)
-        self.potential_ = _solve((W + W.T) / 2, b, labeled)
+        self.potential_ = poisson_potential((W + W.T) / 2, b, labeled)
         self.transduction_ = self.classes_[self.potential_.argmax(axis=1)]
         self.transduction_[labeled] = labels[labeled]
         return self
@@ -91,8 +91,9 @@ def _weights(n_rows: int, distances: np.ndarray, neighbors: np.ndarray) -> csr_a
     return csr_array((values.ravel(), neighbors.ravel(), starts), shape=(len(neighbors), n_rows))
 
 
-def _solve(W: csr_array, b: np.ndarray, labeled: np.ndarray) -> np.ndarray:
-    degree = W.sum(axis=1)
+def poisson_potential(W: csr_array, b: np.ndarray, labeled: np.ndarray) -> np.ndarray:
+    """Return the u of Poisson learning on a graph with the weights W."""
+    degree = np.maximum(W.sum(axis=1), np.finfo(np.float64).tiny)
     u, walk = np.zeros_like(b), np.zeros(len(b))
     walk[labeled] = 1.0 / len(labeled)
     mixed = degree / degree.sum()

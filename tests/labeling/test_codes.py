@@ -6,11 +6,12 @@ import pytest
 from starshl import Collection, HybridHasher, model_card
 from starshl.data.features import Scale, TableFeatures
 from starshl.exceptions import SpaceMismatchError
-from starshl.hashers import PreparedHasher, card_markdown
+from starshl.hashers import PreparedHasher
 from starshl.hashers.baselines import LSHash
 from starshl.labeling import Lesson
 from starshl.labeling.background import BackgroundRefit
 from starshl.labeling.codes import CodesTask, learn_codes
+from starshl.learning.graphs.label_spreading import Spread
 
 
 def teach(lesson, groups, names=("ant", "bee", "cow")):
@@ -39,19 +40,21 @@ def test_codes_follow_the_labels(collection, points):
     assert collection.verify() == 120
 
 
-def test_a_model_that_learned_from_guesses_claims_no_accuracy(points):
+@pytest.mark.parametrize(("n_given", "accuracy"), [(12, None), (40, 0.75)])
+def test_a_model_of_a_lesson_claims_the_accuracy_of_given_labels_that_were_left_out(points, n_given, accuracy):
     X, groups = points
-    names = ("ant", "bee", "cow")
-    given = np.where(np.arange(len(groups)) < 12, groups, -1)
+    is_given = np.arange(len(groups)) < n_given
     probabilities = np.where(np.arange(3) == groups[:, None], 0.9, 0.05)
-    task = CodesTask(names, given, probabilities.astype(np.float32), 16)
+    probabilities[is_given] = np.eye(3)[groups[is_given]]
+    left_out = np.where(np.arange(3) == groups[is_given, None], 0.9, 0.05)
+    left_out[::4] = np.roll(left_out[::4], 1, axis=1)  # every fourth is taken for another class
+    task = CodesTask(("ant", "bee", "cow"), Spread(groups, is_given, probabilities, left_out, graph_share=1.0), 16)
     hasher, _ = learn_codes(X, task, lambda stage: None)
-    card = model_card(hasher)
-    assert (card["data"]["labels_given"], card["data"]["labels_predicted"]) == (12, 108)
-    assert card["measured"] == []
-    assert "agreement with the guesses" in hasher.class_part.fit_summary.choice
-    assert "accuracy" not in hasher.class_part.fit_summary.choice
-    assert "accuracy" not in card_markdown(card)
+    card, choice = model_card(hasher), hasher.class_part.fit_summary.choice
+    assert card["data"]["labeled"] == n_given
+    assert [each["accuracy"] for each in card["measured"]] == ([] if accuracy is None else [accuracy])
+    assert ("too few labels to say" in choice) == (accuracy is None)
+    assert ("accuracy 0.750 on 40 given labels" in choice) == (accuracy is not None)
 
 
 def test_codes_stand_for_the_probabilities_of_the_lesson(collection, points):

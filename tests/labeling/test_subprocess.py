@@ -37,7 +37,7 @@ def test_codes_learned_in_another_process_are_those_learned_here(points, tmp_pat
     (here, space, record), (other, other_space, other_record) = results
     np.testing.assert_array_equal(here, other)
     assert space == other_space
-    assert record["labels_given"] == other_record["labels_given"] == 6
+    assert record["labeled"] == other_record["labeled"] == 6
 
 
 def started(others=()):

@@ -104,6 +104,7 @@ class FitSummary:
     kernels : pairs of a kernel and its share in the kernel weights
     views : the share of each view in the kernel weights, by its name
     agreement : share of code bits that a compression did not change
+    knows_probabilities : whether labels could tell how right the probabilities are; too few of them cannot
     figures : further facts as pages show them, by their names
     """
 
@@ -115,6 +116,7 @@ class FitSummary:
     kernels: Sequence[tuple[Any, float]] = ()
     views: Mapping[str, float] = field(default_factory=dict)
     agreement: float | None = None
+    knows_probabilities: bool = True
     figures: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -51,8 +52,7 @@ def model_card(hasher: BaseHasher) -> dict[str, Any]:
     versions, measured = record.pop("versions", {}), list(record.pop("measured", []))
     missing = record.pop("missing_cells", {})
     inner = hasher.inner
-    # Agreement with the guesses of a lesson would be no measurement.
-    estimate = None if record.get("labels_predicted") else inner.leave_one_out()
+    estimate = inner.leave_one_out()
     return {
         "model": _describe_model(hasher, inner),
         "data": record,
@@ -186,9 +186,11 @@ def _limits(inner: BaseHasher, record: Mapping[str, Any]) -> list[str]:
             f"Classes are uneven: the largest has {max(counts):,} labeled rows, the smallest {min(counts):,}."
         )
     if record.get("labeled") and record["labeled"] < record["rows"]:
-        were_left_out = "left out" in (summary.choice or "")
+        were_left_out = re.search("unlabeled rows? (was|were) left out", summary.choice or "")
         others = ", and the others were left out of the fit" if were_left_out else ""
         limits.append(f"{record['labeled']:,} of {record['rows']:,} rows had a label{others}.")
+    if not summary.knows_probabilities:
+        limits.append("Too few labels were given to tell how right its probabilities are.")
     limits.append("Figures apply to rows like those they were measured on; they say nothing about fairness or harm.")
     return limits
 

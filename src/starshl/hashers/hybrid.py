@@ -525,7 +525,8 @@ class HybridHasher(BaseHasher):
             "class by": type(self.class_hasher_).__name__,
             "neighbors by": type(self.neighbor_hasher_).__name__,
         }
-        return replace(super().fit_summary, figures=figures)
+        knows = self.class_hasher_.fit_summary.knows_probabilities
+        return replace(super().fit_summary, figures=figures, knows_probabilities=knows)
 
     def leave_one_out(self, *, precision: bool = True) -> dict[str, Any] | None:
         """Return what the class hasher says about unseen rows; it knows nothing about searches with these codes."""

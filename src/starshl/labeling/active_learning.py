@@ -10,7 +10,7 @@ import numpy as np
 
 from .._common.labels import Label
 from .._common.threads import single_threaded_blas
-from ..learning.graphs.label_spreading import spread_index
+from ..learning.graphs.label_spreading import Spread, spread_index
 from ..learning.graphs.neighbor_graph import NeighborGraph
 from ..learning.graphs.plain_kernel import RowsKernel
 from ..learning.graphs.spectrum import smooth_basis
@@ -31,26 +31,28 @@ class ClassProbabilities:
 
     Parameters
     ----------
-    predicted : int array of shape (n_items,), the likeliest class of each item, -1 if no class is known
-    probabilities : array of shape (n_items, n_classes)
-        Given labels are certain.
-    leave_one_out : array of shape (n_given, n_classes)
-        What the other labels say of each item with a given label, in the order of the items.
+    spread : what follows from the given labels
     beliefs : array of shape (n_items, n_classes)
         Probabilities that choose the next items: those of the graph as long as classes are still being found.
     """
 
-    predicted: np.ndarray
-    probabilities: np.ndarray
-    leave_one_out: np.ndarray
+    spread: Spread
     beliefs: np.ndarray
+
+    @property
+    def predicted(self) -> np.ndarray:
+        """The likeliest class of each item, -1 if no class is known."""
+        return self.spread.index
+
+    @property
+    def probabilities(self) -> np.ndarray:
+        """Probabilities of shape (n_items, n_classes); given labels are certain."""
+        return self.spread.probabilities
 
     @property
     def confidences(self) -> np.ndarray:
         """The probability of the predicted class of each item."""
-        if not self.probabilities.shape[1]:
-            return np.zeros(len(self.predicted))
-        return np.asarray(self.probabilities.max(axis=1))
+        return self.spread.confidences if self.probabilities.shape[1] else np.zeros(len(self.predicted))
 
 
 def predict_labels(
@@ -67,18 +69,18 @@ def predict_labels(
     given : int array of shape (n_items,)
     n_classes : int
     """
-    labeled = np.flatnonzero(given >= 0)
-    if n_classes == 0:
-        nothing = np.empty((graph.n_rows, 0))
-        return ClassProbabilities(np.full(graph.n_rows, -1), nothing, np.empty((0, 0)), nothing)
-    if n_classes == 1 or len(labeled) == graph.n_rows:
+    is_given = given >= 0
+    if n_classes < 2 or is_given.all():
         probabilities = np.full((graph.n_rows, n_classes), _ONE_CLASS)
-        probabilities[labeled] = np.eye(n_classes)[given[labeled]]
-        return ClassProbabilities(np.maximum(given, 0), probabilities, probabilities[labeled], probabilities)
+        probabilities[is_given] = np.eye(n_classes)[given[is_given]]
+        index = given if n_classes == 0 else np.maximum(given, 0)
+        left_out = np.zeros((int(is_given.sum()), n_classes))
+        return ClassProbabilities(Spread(index, is_given, probabilities, left_out, 1.0), probabilities)
     spread = spread_index(RowsKernel(coordinates), graph, given, n_classes, n_judges=_JUDGES)
-    single = float(np.mean(np.bincount(given[labeled])[given[labeled]] == 1))
-    beliefs = spread.on_graph if single > _STILL_FINDING else spread.probabilities
-    return ClassProbabilities(spread.index, spread.probabilities, spread.left_out, beliefs)
+    single = float(np.mean(np.bincount(given[is_given])[given[is_given]] == 1))
+    if single > _STILL_FINDING and spread.on_graph is not None:
+        return ClassProbabilities(spread, spread.on_graph)
+    return ClassProbabilities(spread, spread.probabilities)
 
 
 class Proposal(NamedTuple):

@@ -363,7 +363,7 @@ class Lesson:
         if len(revision.classes) < 2:
             return None
         current = self.collection.hasher
-        task = CodesTask.of(revision.classes, revision.given, revision.estimate, current)
+        task = CodesTask.of(revision.classes, revision.estimate, current)
         if self._worker is None:
             hybrid, packed = learn_codes(self._items.rows, task, background.report)
         else:

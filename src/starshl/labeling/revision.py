@@ -66,7 +66,10 @@ class ItemMap(NamedTuple):
 
 
 class LessonState(NamedTuple):
-    """Where a lesson stands; ``mean_confidence`` estimates the share of labels that are right."""
+    """Where a lesson stands; ``mean_confidence`` estimates the share of labels that are right.
+
+    Before ``knows_confidence``, too few labels could be left out to tell how right confidences are.
+    """
 
     version: int
     n_items: int
@@ -74,6 +77,7 @@ class LessonState(NamedTuple):
     n_skipped: int
     classes: list[ClassCount]
     mean_confidence: float
+    knows_confidence: bool
     can_undo: bool
 
 
@@ -143,12 +147,13 @@ class Revision:
             n_skipped=int(self.skipped.sum()),
             classes=counts,
             mean_confidence=float(self.estimate.confidences.mean()),
+            knows_confidence=self.estimate.spread.knows_confidence,
             can_undo=bool(active_events(self.events)),
         )
 
     def suspects(self, ids: np.ndarray, n: int) -> list[Suspect]:
         """Return items whose given label does not fit the others; the only label of a class is not suspected."""
-        without, labeled = self.estimate.leave_one_out, np.flatnonzero(self.given >= 0)
+        without, labeled = self.estimate.spread.left_out, np.flatnonzero(self.given >= 0)
         if without.shape[1] < 2:
             return []
         own, best, rows = self.given[labeled], without.argmax(axis=1), np.arange(len(labeled))
@@ -199,7 +204,7 @@ def without_rejected(
     probabilities[places, numbers] = beliefs[places, numbers] = 0.0
     left = probabilities[places]
     predicted[places] = np.where(left.max(axis=1) > 0, left.argmax(axis=1), -1)
-    return replace(spread, predicted=predicted, probabilities=probabilities, beliefs=beliefs)
+    return ClassProbabilities(replace(spread.spread, index=predicted, probabilities=probabilities), beliefs)
 
 
 def class_numbers(classes: Sequence[Label], names: np.ndarray) -> np.ndarray:

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, make_blobs
 
 import starshl
-from starshl import NeighborGraph, StarRidge
+from starshl import NeighborGraph, StarRidge, model_card, spread_labels
 from starshl._common.labels import check_labels
 from starshl.hashers.star.ridge_targets import row_targets
 from starshl.hashers.star.samples import Vectors
@@ -75,7 +75,7 @@ def test_unlabeled_rows_are_scored_without_themselves(digits, fitted):
     X, _, _, _ = digits
     partial, graph, _ = fitted
     labels, weights = check_labels(partial, len(X)), np.ones(len(X))
-    targets = row_targets(Vectors(X), graph.kernels_, labels, weights, graph._settings(), None, 0)
+    targets = row_targets(Vectors(X), graph.kernels_, labels, weights, graph._settings(), None, None, 0)
     kernel = sum(weight * kernel(X, X) for weight, kernel in zip(graph.kernel_weights_, graph.kernels_, strict=True))
     # The constant is in the intercept: constant * (sum of the dual coefficients).
     constant = np.median(graph.intercept_ / graph.dual_coef_.sum(axis=1))
@@ -185,3 +185,45 @@ def test_a_graph_of_other_rows_is_refused(digits):
     X, y, _, _ = digits
     with pytest.raises(ValueError, match=r"has 100 rows.*has 500"):
         StarRidge(16).fit(X, draw(y, 2), graph=NeighborGraph.of_rows(X[:100]))
+
+
+def test_accuracy_is_that_of_given_labels_which_the_others_find_and_not_of_guesses():
+    """Labels at random are found by chance, however well the fit repeats what was spread from them."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((300, 5)), rng.integers(0, 3, 300)
+    hasher = StarRidge(16, random_state=0).fit(X, np.where(np.arange(300) < 90, y, -1))
+    assert hasher.leave_one_out()["accuracy"] < 0.5
+    digits, classes = load_digits(n_class=5, return_X_y=True)
+    partial = draw(classes, 6)
+    hasher = StarRidge(16, random_state=0).fit(digits, partial)
+    found = hasher.leave_one_out()["accuracy"]
+    assert abs(found - np.mean(hasher.transduction_[partial < 0] == classes[partial < 0])) < 0.1
+    assert f"accuracy {found:.3f} on 30 given labels, each left out" in hasher.choice_
+
+
+def test_few_labels_are_said_to_be_too_few_to_tell_how_right_probabilities_are(digits):
+    X, y, _, _ = digits
+    one, four = (StarRidge(16, random_state=0).fit(X, draw(y, n)) for n in (1, 4))
+    assert "too few labels to say how many others are right" in one.choice_
+    assert one.leave_one_out() is None
+    assert not one.fit_summary.knows_probabilities
+    assert four.fit_summary.knows_probabilities
+    limit = "Too few labels were given to tell how right its probabilities are."
+    assert limit in model_card(one)["limits"]
+    assert limit not in model_card(four)["limits"]
+
+
+def test_labels_that_were_spread_before_need_not_be_spread_again():
+    X, y = make_blobs([500, 50], 2, centers=[[0, 0], [2.8, 0]], random_state=0)
+    partial = np.full(550, -1)
+    partial[[0, 1, 2, 500, 501, 502]] = [0, 0, 0, 1, 1, 1]
+    known = spread_labels(X, partial, class_shares={0: 10, 1: 1})
+    blind, informed = (StarRidge(16, random_state=0).fit(X, partial, spread=each) for each in (None, known))
+    assert np.mean(informed.transduction_ == y) > np.mean(blind.transduction_ == y) + 0.02
+    assert np.mean(informed.transduction_ == known.labels) > 0.97
+    other = partial.copy()
+    other[:2] = 1
+    with pytest.raises(ValueError, match="2 rows of y had another label"):
+        StarRidge(16).fit(X, other, spread=known)
+    with pytest.raises(ValueError, match="550 rows of the classes"):
+        StarRidge(16).fit(X[:502], partial[:502], spread=known)

@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 
 from ..._common.labels import Labels, LabelsLike, check_labels
 from ..._common.validation import check_weights
+from ..._common.words import counted
 from ...exceptions import InputError
 from ...learning.graphs.blend import temperature_of_confidence
 from ...learning.graphs.experts import MOST_LABELED, Expert
-from ...learning.graphs.label_spreading import spread_index
+from ...learning.graphs.label_spreading import Spread, SpreadLabels, spread_index
 from ...learning.graphs.neighbor_graph import NeighborGraph, check_graph
 from ...learning.graphs.plain_kernel import PlainKernel
 from ...learning.kernels.banks import MemoryPlan
@@ -73,15 +74,32 @@ def choose_targets(
     weights: np.ndarray,
     settings: RidgeSettings,
     graph: NeighborGraph | None,
+    spread: SpreadLabels | None,
     seed: int,
 ) -> tuple[Labels, Targets]:
     """Return the labels and the targets of all rows; without any label, clusters are the classes."""
     if graph is not None:
         check_graph(graph, len(samples))
+    known = None if spread is None else _spread_of(spread, labels)
     if labels.labeled.any():
-        return labels, row_targets(samples, kernels, labels, weights, settings, graph, seed)
+        return labels, row_targets(samples, kernels, labels, weights, settings, graph, known, seed)
     targets = cluster_targets(samples, kernels, weights, settings, graph, seed)
     return replace(labels, classes=np.arange(targets.index.max() + 1)), targets
+
+
+def _spread_of(spread: SpreadLabels, labels: Labels) -> Spread:
+    """Return what was spread from these labels, and refuse what was spread from others."""
+    known = labels.classes.tolist()
+    if len(spread.labels) != labels.n_rows or spread.classes.tolist() != known:
+        raise ValueError(
+            f"What was spread has {len(spread.labels):,} rows of the classes {spread.classes.tolist()}; X has "
+            f"{labels.n_rows:,} rows, labels name {known}. Spread the labels of this fit to the rows of this fit."
+        )
+    if wrong := int(np.sum(spread.spread.index[labels.labeled] != labels.index[labels.labeled])):
+        raise ValueError(
+            f"{counted(wrong, 'row')} of y had another label when labels were spread. Spread the labels of this fit."
+        )
+    return spread.spread
 
 
 def row_targets(
@@ -91,6 +109,7 @@ def row_targets(
     weights: np.ndarray,
     settings: RidgeSettings,
     graph: NeighborGraph | None,
+    known: Spread | None,
     seed: int,
 ) -> Targets:
     """Return the class and the ridge of every row; unlabeled rows have spread labels, or none if they are left out."""
@@ -99,11 +118,14 @@ def row_targets(
     alone = label_targets(labels, weights)
     if settings.unlabeled == "ignore" or np.all(given >= 0) or n_classes < 2:
         return alone
-    plan = settings.memory_plan
-    plain = _plain_kernel(samples, kernels, rows, plan)
-    graph = graph_of_rows(plain, graph, rows, len(samples))
-    by_kernel = _learned_from_labels(samples, kernels, alone, n_classes, rows, plan, seed)
-    spread = spread_index(plain, graph, given, n_classes, by_kernel=by_kernel)
+    if known is None:
+        plan = settings.memory_plan
+        plain = _plain_kernel(samples, kernels, rows, plan)
+        graph = graph_of_rows(plain, graph, rows, len(samples))
+        by_kernel = _learned_from_labels(samples, kernels, alone, n_classes, rows, plan, seed)
+        spread = spread_index(plain, graph, given, n_classes, by_kernel=by_kernel)
+    else:
+        spread = known.take(rows)
     if spread.graph_share < _LEAST_SHARE:
         return replace(alone, note=f"{alone.note}: {spread.note}")
     index = np.full(len(weights), -1)
@@ -117,7 +139,7 @@ def row_targets(
     def temperature_of(scores: np.ndarray) -> float:
         return temperature_of_confidence(scores[unlabeled], expected)
 
-    return Targets(index, ridge_scale, spread.note, labels.labeled, temperature_of)
+    return Targets(index, ridge_scale, spread.note, labels.labeled, temperature_of, spread)
 
 
 def _learned_from_labels(

@@ -12,6 +12,7 @@ from ..._common.labels import Labels
 from ..._common.threads import single_threaded_blas
 from ..._common.validation import check_choice, check_integer, check_n_jobs, check_number
 from ..._common.words import counted
+from ...learning.graphs.label_spreading import FEWEST_TELLING, Spread
 from ...learning.graphs.plain_kernel import LABEL_RIDGE
 from ...learning.kernels.banks import Bank, GramBank, MemoryPlan, compute_grams
 from ...learning.kernels.choice import KernelsLike, fit_kernels, is_precomputed
@@ -80,6 +81,7 @@ class Targets:
     note : one line for ``choice_``
     is_given : bool array of shape (n_rows,), whether the class is a given label; None: all of them are
     temperature_of : what returns the temperature of leave-one-out scores where some classes were not given
+    spread : what is known of the rows of the fit, if labels were spread to some of them
     """
 
     index: np.ndarray
@@ -87,6 +89,7 @@ class Targets:
     note: str
     is_given: np.ndarray | None = None
     temperature_of: Callable[[np.ndarray], float] | None = None
+    spread: Spread | None = None
 
     @property
     def rows(self) -> np.ndarray:
@@ -245,8 +248,6 @@ def calibrate(training: RidgeTrainingSet, targets: Targets, solution: RidgeSolut
 def describe(training: RidgeTrainingSet, targets: Targets, solution: RidgeSolution, calibration: Calibration) -> str:
     """Return the line that says what a fit chose."""
     mixture, n_rows = solution.mixture, len(training.index)
-    predicted = calibration.bend(solution.scores).argmax(axis=1)
-    accuracy = float(np.average(predicted == training.index, weights=solution.weights(training)))
     rows = f"{counted(n_rows, 'row')} of {counted(training.n_classes, 'class', 'classes')}"
     if solution.landmarks is not None:
         landmarks = counted(len(solution.landmarks), "landmark")
@@ -262,15 +263,21 @@ def describe(training: RidgeTrainingSet, targets: Targets, solution: RidgeSoluti
             else [f"discriminant analysis of the scores, shrunk by {solution.shrinkage:g}"]
         ),
         f"temperature {calibration.temperature:.3g}",
-        f"leave-one-out {_what_agrees(training)} {accuracy:.3f}",
+        _how_right(training, targets, solution, calibration),
     ]
     return "; ".join([*parts, targets.note] if targets.note else parts)
 
 
-def _what_agrees(training: RidgeTrainingSet) -> str:
-    if training.is_given.all():
-        return "accuracy"
-    return f"agreement with {'the guesses' if training.is_given.any() else 'the clusters'}"
+def _how_right(training: RidgeTrainingSet, targets: Targets, solution: RidgeSolution, calibration: Calibration) -> str:
+    if targets.spread is not None:
+        found = targets.spread.found
+        if len(found) < FEWEST_TELLING:
+            return "too few labels to say how many others are right"
+        return f"accuracy {found.mean():.3f} on {len(found):,} given labels, each left out"
+    predicted = calibration.bend(solution.scores).argmax(axis=1)
+    accuracy = float(np.average(predicted == training.index, weights=solution.weights(training)))
+    what = "accuracy" if training.is_given.all() else "agreement with the clusters"
+    return f"leave-one-out {what} {accuracy:.3f}"
 
 
 def search_mixture(training: RidgeTrainingSet, bank: Bank | None, plan: MemoryPlan, seed: int) -> Mixture:

@@ -16,6 +16,7 @@ from ..._common.validation import SamplesLike, Seed
 from ...codes.binary import BinaryCodes
 from ...codes.codebook import CodewordsLike
 from ...codes.hamming_words import HammingWords, spread_rows
+from ...learning.graphs.label_spreading import FEWEST_TELLING, SpreadLabels
 from ...learning.graphs.neighbor_graph import NeighborGraph
 from ...learning.kernels.choice import KernelsLike, is_precomputed
 from ...learning.kernels.views import ViewsLike
@@ -46,6 +47,7 @@ from .storage import check_star_ridge
 _SEEDS = np.iinfo(np.int32).max
 # The left-out rows from which the precision at 10 is estimated.
 _N_NEAREST, _N_QUERIES, _N_ITEMS = 10, 500, 2000
+_LEAST_LIKELY = 1e-6  # a class whose probability has a logarithm
 
 
 class StarRidge(WordHasher, KernelHasher):
@@ -197,6 +199,7 @@ class StarRidge(WordHasher, KernelHasher):
         y: LabelsLike = None,
         sample_weight: ArrayLike | None = None,
         graph: NeighborGraph | None = None,
+        spread: SpreadLabels | None = None,
     ) -> Self:
         """Learn class scores and codewords.
 
@@ -212,6 +215,9 @@ class StarRidge(WordHasher, KernelHasher):
             rows, it is left out as a whole, and is in the neighbor graph once.
         graph : NeighborGraph, default=None
             The graph of the rows of X, for unlabeled rows, if you have it.
+        spread : SpreadLabels, default=None
+            What :func:`starshl.spread_labels` returned for X and y, if you have it, for example with shares of the
+            classes.
         """
         settings = self._settings()
         kernels = self._kernels_to_fit()
@@ -220,7 +226,7 @@ class StarRidge(WordHasher, KernelHasher):
         labels, weights = weighted_labels(self, y, sample_weight, len(samples))
         check_codebook(self.codewords, labels, settings.n_bits)
         codebook_seed, search_seed = check_random_state(self.random_state).randint(_SEEDS, size=2).tolist()
-        labels, targets = choose_targets(samples, kernels, labels, weights, settings, graph, search_seed)
+        labels, targets = choose_targets(samples, kernels, labels, weights, settings, graph, spread, search_seed)
         n_classes = len(labels.classes)
         if settings.is_exact(len(targets.rows)):
             training = RidgeTrainingSet.take(samples, kernels, targets, n_classes)
@@ -334,12 +340,23 @@ class StarRidge(WordHasher, KernelHasher):
             "ridge": f"{self.ridge_:.4g}",
             "temperature": f"{self.temperature_:.4g}",
         }
-        return replace(super().fit_summary, figures=figures)
+        knows = bool(self.labeled_.all()) or self.holds_clusters or len(self._telling_rows) >= FEWEST_TELLING
+        return replace(super().fit_summary, figures=figures, knows_probabilities=knows)
+
+    @property
+    def _telling_rows(self) -> np.ndarray:
+        """The labeled rows whose class has another one: without its label, the only row of a class is not found."""
+        labeled = np.flatnonzero(self.labeled_)
+        own = self.assignments_[labeled]
+        return labeled[np.bincount(own)[own] > 1]
 
     def leave_one_out(self, *, precision: bool = True) -> dict[str, Any] | None:
-        """Return the accuracy, and the precision of searches, of labeled training rows that are each left out."""
-        rows = np.flatnonzero(self.labeled_)
-        if not len(rows):
+        """Return the accuracy, and the precision of searches, of labeled training rows that are each left out.
+
+        None if labels are too few to tell.
+        """
+        rows = self._telling_rows
+        if not len(rows) or not self.fit_summary.knows_probabilities:
             return None
         posteriors, classes = self.training_proba()[rows], self.assignments_[rows]
         result: dict[str, Any] = {
@@ -417,6 +434,11 @@ class StarRidge(WordHasher, KernelHasher):
         """Set what is about the training rows, also those that the fit left out."""
         scores = np.empty((len(samples), len(self.classes_)), dtype=np.float32)
         scores[targets.rows] = solution.scores
+        if targets.spread is not None:
+            # Spread labels have seen the given ones, so that only the blend knows what others say of these.
+            given = targets.rows[targets.spread.is_given]
+            likely = np.maximum(targets.spread.left_out, _LEAST_LIKELY)
+            scores[given] = np.log(likely * likely.shape[1]) / self.temperature_
         if len(left_out := np.flatnonzero(targets.index < 0)):
             scores[left_out] = self.expansion.scores(samples.queries(left_out))
         self.training_scores_ = scores

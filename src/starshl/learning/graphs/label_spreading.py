@@ -6,7 +6,7 @@ If the shares of the classes are known, scores are shifted so that each class ge
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,9 +22,84 @@ from .experts import Expert, Labels, read_labels
 from .neighbor_graph import NeighborGraph, check_graph, mean_kernel, read_rows
 from .plain_kernel import GivenKernel, PlainKernel, RowsKernel, share_kernel
 
+FEWEST_TELLING = 20  # labels that must have been left out before they tell how right probabilities are
+_LEAST_LIKELY = 1e-12
 MOST_JUDGES = 4_000  # rows that judge all others again; twice as many take eight times as long
 _N_STEPS = 200  # at most; it stops once shares are met to a thousandth
 _SHARPNESS = 8.0  # of the soft assignment, in typical leads of the best class over the second
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Class indices spread to all rows.
+
+    Parameters
+    ----------
+    index : array of shape (n_rows,), the class of every row; given ones are kept
+    is_given : bool array of shape (n_rows,)
+    probabilities : array of shape (n_rows, n_classes); given labels are certain
+    left_out : array of shape (n_labeled, n_classes)
+        Probabilities of labeled rows, in rising order, without their own label; zero if there was nothing to spread. Of
+        very many labels, only some are left out.
+    graph_share : the weight of the experts that unlabeled rows tell something, from 0 to 1
+    note : one line that says what was chosen and why
+    on_graph : array of shape (n_rows, n_classes), probabilities by the graph alone
+    agreement : how much neighbors agree beyond chance, 1 at most
+    """
+
+    index: np.ndarray
+    is_given: np.ndarray
+    probabilities: np.ndarray
+    left_out: np.ndarray
+    graph_share: float
+    note: str = ""
+    on_graph: np.ndarray | None = None
+    agreement: float = 1.0
+
+    @property
+    def confidences(self) -> np.ndarray:
+        """The probability of each row's class; 1 for given labels."""
+        return np.asarray(self.probabilities[np.arange(len(self.index)), self.index])
+
+    @property
+    def trust(self) -> np.ndarray:
+        """The weight of a spread label in fits, where a given one has 1.
+
+        It grows with the square of the confidence. What functions of the labeled rows alone have found counts nothing:
+        a fit to the labels knows it already, and would only repeat their mistakes.
+        """
+        return np.asarray(self.graph_share * self.confidences**2)
+
+    @property
+    def found(self) -> np.ndarray:
+        """Whether each given label is found without it; the only label of a class, which cannot be, does not count."""
+        given, best = self.index[self.is_given], self.left_out.max(axis=1, initial=0.0)
+        telling = (np.bincount(given, minlength=1)[given] > 1) & (best > 0)
+        return np.asarray((self.left_out[np.arange(len(given)), given] == best)[telling])
+
+    @property
+    def knows_confidence(self) -> bool:
+        """Whether enough labels could be left out to tell how right probabilities are."""
+        return len(self.found) >= FEWEST_TELLING
+
+    def take(self, rows: np.ndarray) -> Spread:
+        """Return what is known of some rows, in rising order."""
+        return replace(
+            self,
+            index=self.index[rows],
+            is_given=self.is_given[rows],
+            probabilities=self.probabilities[rows],
+            left_out=self.left_out[np.isin(np.flatnonzero(self.is_given), rows)],
+            on_graph=None,
+        )
+
+    def among(self, columns: np.ndarray) -> Spread:
+        """Return the spread over some classes, in this order, among which are those of all given labels."""
+        likely, left_out = (
+            shares[:, columns] / np.maximum(shares[:, columns].sum(axis=1, keepdims=True), _LEAST_LIKELY)
+            for shares in (self.probabilities, self.left_out)
+        )
+        return replace(self, index=likely.argmax(axis=1), probabilities=likely, left_out=left_out, on_graph=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +109,46 @@ class SpreadLabels:
     Parameters
     ----------
     labels : array of shape (n_rows,), given labels where there are any
-    confidences : array of shape (n_rows,)
-        Estimated probability that the label is right; 1 for given labels.
-    probabilities : array of shape (n_rows, n_classes), in the order of ``classes``
     classes : array of shape (n_classes,)
-    agreement : float
-        How much more often than by chance neighbors share a label, at most 1. Below about .6, unlabeled rows can hardly
-        help.
+    spread : the same with indices of classes, and how each expert counts
     graph : the NeighborGraph, for the next call
-    note : one line that says what was chosen and why
     """
 
     labels: np.ndarray
-    confidences: np.ndarray
-    probabilities: np.ndarray
     classes: np.ndarray
-    agreement: float
-    graph: NeighborGraph
-    note: str
+    spread: Spread
+    graph: NeighborGraph | None = None
+
+    @property
+    def confidences(self) -> np.ndarray:
+        """Estimated probability that each label is right; 1 for given labels."""
+        return self.spread.confidences
+
+    @property
+    def probabilities(self) -> np.ndarray:
+        """Probabilities of shape (n_rows, n_classes), in the order of ``classes``."""
+        return self.spread.probabilities
+
+    @property
+    def accuracy(self) -> float | None:
+        """The share of given labels that are found when they are left out, None if too few labels can tell.
+
+        With few labels per class, it is lower than that of other rows, because leaving out a label makes them fewer.
+        """
+        return float(self.spread.found.mean()) if self.spread.knows_confidence else None
+
+    @property
+    def agreement(self) -> float:
+        """How much more often than by chance neighbors share a label, at most 1.
+
+        Below about .6, unlabeled rows can hardly help.
+        """
+        return self.spread.agreement
+
+    @property
+    def note(self) -> str:
+        """One line that says what was chosen and why."""
+        return self.spread.note
 
 
 def spread_labels(
@@ -98,15 +195,7 @@ def spread_labels(
             raise ValueError("No row has a label, so there is nothing to spread. Label at least one row of each class.")
         shares = None if class_shares is None else check_class_shares(class_shares, labels.classes)
         spread = spread_index(plain, graph, labels.index, len(labels.classes), shares)
-    return SpreadLabels(
-        labels=labels.classes[spread.index].astype(labels.dtype),
-        confidences=spread.confidences,
-        probabilities=spread.probabilities,
-        classes=labels.classes,
-        agreement=spread.agreement,
-        graph=graph,
-        note=spread.note,
-    )
+    return SpreadLabels(labels.classes[spread.index].astype(labels.dtype), labels.classes, spread, graph)
 
 
 def _plain_and_graph(
@@ -123,46 +212,6 @@ def _plain_and_graph(
     rows = read_rows(X)
     graph = NeighborGraph.of_rows(rows) if graph is None else check_graph(graph, rows.shape[0])
     return RowsKernel(rows), graph
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """Class indices spread to all rows.
-
-    Parameters
-    ----------
-    index : array of shape (n_rows,), the class of every row; given ones are kept
-    probabilities : array of shape (n_rows, n_classes); given labels are certain
-    left_out : array of shape (n_labeled, n_classes)
-        Probabilities of labeled rows, in rising order, without their own label. Of very many labels, only some are left
-        out.
-    on_graph : array of shape (n_rows, n_classes), probabilities by the graph alone
-    graph_share : the weight of the experts that unlabeled rows tell something, from 0 to 1
-    agreement : how much neighbors agree beyond chance, 1 at most
-    note : one line that says what was chosen and why
-    """
-
-    index: np.ndarray
-    probabilities: np.ndarray
-    left_out: np.ndarray
-    on_graph: np.ndarray
-    graph_share: float
-    agreement: float
-    note: str
-
-    @property
-    def confidences(self) -> np.ndarray:
-        """The probability of each row's class; 1 for given labels."""
-        return np.asarray(self.probabilities[np.arange(len(self.index)), self.index])
-
-    @property
-    def trust(self) -> np.ndarray:
-        """The weight of a spread label in fits, where a given one has 1.
-
-        It grows with the square of the confidence. What functions of the labeled rows alone have found counts nothing:
-        a fit to the labels knows it already, and would only repeat their mistakes.
-        """
-        return np.asarray(self.graph_share * self.confidences**2)
 
 
 def spread_index(
@@ -188,15 +237,15 @@ def spread_index(
     logits = blended.logits if shares is None else shift_to_shares(blended.logits, shares)
     probabilities = softmax(logits, axis=1)
     probabilities[labels.rows] = np.eye(n_classes)[labels.index]
-    note = _note(graph, labels, blended, len(out))
     return Spread(
         probabilities.argmax(axis=1),
+        index >= 0,
         probabilities,
         blended.left_out,
-        blended.on_graph,
         blended.graph_share,
+        _note(graph, labels, blended, len(out)),
+        blended.on_graph,
         blended.agreement,
-        note,
     )
 
 
@@ -205,7 +254,7 @@ def _nothing_to_spread(index: np.ndarray, n_classes: int) -> Spread:
     index = np.where(labeled, index, 0)
     note = "every row has a label" if n_classes > 1 else "there is only one class, and every row got it"
     certain = np.eye(n_classes)[index]
-    return Spread(index, certain, certain[labeled], certain, 1.0, 1.0, note)
+    return Spread(index, labeled, certain, np.zeros((int(labeled.sum()), n_classes)), 1.0, note, certain)
 
 
 def _note(graph: NeighborGraph, labels: Labels, blended: Blend, n_out: int) -> str:

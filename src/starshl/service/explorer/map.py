@@ -108,12 +108,13 @@ def _items(workspace: Workspace) -> dict[str, Any]:
     }
 
 
-def _table(searcher: Searcher, lesson: Lesson) -> list[tuple[Card, Any, float]]:
+def _table(searcher: Searcher, lesson: Lesson) -> list[tuple[Card, Any, float | None]]:
     """Return the first items with what is predicted for them, for those who cannot see a map."""
-    found = lesson.predictions(lesson.ids[:_TABLE_ROWS])
+    found, knows = lesson.predictions(lesson.ids[:_TABLE_ROWS]), lesson.state().knows_confidence
     ids = found.ids.tolist()
     cards = {card.id: card for card in _cards(searcher, ids)}
-    rows = zip(ids, found.labels, found.confidences.tolist(), strict=True)
+    sure = [each if knows or given else None for each, given in zip(found.confidences, found.given, strict=True)]
+    rows = zip(ids, found.labels, sure, strict=True)
     return [(cards[item], label, confidence) for item, label, confidence in rows if item in cards]
 
 

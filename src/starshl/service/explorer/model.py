@@ -147,11 +147,6 @@ def _reliability(hasher: BaseHasher) -> Reliability | None:
 def _facts(hasher: BaseHasher) -> list[tuple[str, str]]:
     facts = {"bits": str(hasher.n_bits_), "columns": "-" if hasher.row_width is None else str(hasher.row_width)}
     facts |= {**hasher.inner.fit_summary.figures, **hasher.class_part.fit_summary.figures}
-    given, predicted = (hasher.fit_record.get(name) for name in ("labels_given", "labels_predicted"))
-    if "training rows" in facts and isinstance(given, int) and isinstance(predicted, int):
-        facts["training rows"] = (
-            f"{given + predicted:,}: {given:,} with a label from a person, {predicted:,} with a guess of the lesson"
-        )
     return list(facts.items())
 
 

@@ -43,6 +43,7 @@ class QueryDescription:
     predictions: list[PredictedClass]
     novelty: float | None
     are_clusters: bool = False
+    knows_probabilities: bool = True
 
     @property
     def is_novel(self) -> bool:
@@ -60,6 +61,7 @@ def describe_query(collection: Collection, vector: np.ndarray) -> QueryDescripti
         predictions=predicted_classes(collection, vector),
         novelty=float(hasher.novelty(rows)[0]) if "novelty" in hasher.supports else None,
         are_clusters=hasher.holds_clusters,
+        knows_probabilities=hasher.class_part.fit_summary.knows_probabilities,
     )
 
 

@@ -274,7 +274,7 @@ def _board(workspace: Workspace, lesson: Lesson, order: Order, restored: Sequenc
         suspects=suspects,
         last=curve[-1] if curve else None,
         agreement=agreement_chart(curve),
-        confidences=confidence_chart(_histogram(confidences[is_open])) if state.classes else None,
+        confidences=confidence_chart(_histogram(confidences[is_open])) if state.knows_confidence else None,
         codes=lesson.codes(),
         identity=workspace.lesson_identity,
         cards=_cards(workspace, ids),

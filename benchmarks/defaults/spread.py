@@ -1,0 +1,204 @@
+"""Few labels spread to all rows: accuracy, precision and honesty of ``spread_labels`` beside other ways, ten draws.
+
+Every draw takes other rows, and other labels among them; fewer labels are a subset of more. All ways that follow a
+graph follow the same one. Probabilities are compared with the truth on rows without a label.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+import zipfile
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+import numpy as np
+from measures import N_BINS, accuracy, binned_gap
+from neighbor_learners import poisson_potential
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from store import Store
+
+from starshl import NeighborGraph, StarRidge, spread_labels
+from starshl.data import datasets
+from starshl.data.features import make_embedder
+
+LABELS_PER_CLASS = (1, 2, 5, 10, 20)
+SETS = {
+    "vowel": "Vowel",
+    "grocery": "groceries, network",
+    "digits": "digits",
+    "pendigits": "Pendigits",
+    "usps": "USPS",
+    "mnist": "MNIST",
+    "letter": "Letter",
+    "agnews": "AG News",
+    "cifar10": "CIFAR-10 gray",
+    "banking77": "BANKING77",
+    "caltech101": "Caltech-101",
+}
+MOST_ROWS = 3000
+SURE = 0.9
+DAMPING = 0.99  # of label spreading
+STRENGTHS = (1.0, 10.0, 100.0, 1000.0)  # C of logistic regression on rows of length one on average
+MOST_FOLDS = 3
+N_NEAREST = 10
+N_PAIRS = 200_000
+
+
+def run(options) -> None:
+    store = Store("spread", options.again, options.sets)
+    works = {"spread_labels": by_spread_labels, "peers": by_peers, "labeled rows only": by_labeled_rows}
+    chosen = [name for name in works if not options.work or name in options.work]
+    for split in range(options.splits):
+        for name in options.sets or SETS:
+            rows = Draw(name, split)
+            for n_labels in LABELS_PER_CLASS:
+                for work in chosen:
+                    where = {"set": name, "labels": n_labels, "split": split}
+                    store.measure(where, work, lambda r=rows, n=n_labels, w=work: list(works[w](r, r.labels(n))))
+
+
+class Draw:
+    """Rows of one draw, their classes, and their graph."""
+
+    def __init__(self, name: str, split: int) -> None:
+        self.name, self.split = name, split
+
+    @cached_property
+    def _chosen(self) -> tuple[np.ndarray, np.ndarray]:
+        X, y = read_set(self.name)
+        rows = np.random.default_rng([self.split, len(y)]).permutation(len(y))[:MOST_ROWS]
+        return X[rows], np.unique(y[rows], return_inverse=True)[1]
+
+    @property
+    def X(self) -> np.ndarray:
+        return self._chosen[0]
+
+    @property
+    def y(self) -> np.ndarray:
+        return self._chosen[1]
+
+    @cached_property
+    def graph(self) -> NeighborGraph:
+        return NeighborGraph.of_rows(self.X)
+
+    def labels(self, n_labels: int) -> np.ndarray:
+        """Return classes, -1 for rows without a label; at most half of a class has one."""
+        given = np.full(len(self.y), -1)
+        for own in range(self.y.max() + 1):
+            members = np.random.default_rng([self.split, own]).permutation(np.flatnonzero(self.y == own))
+            given[members[: min(n_labels, (len(members) + 1) // 2)]] = own
+        return given
+
+
+@lru_cache(maxsize=1)
+def read_set(name: str) -> tuple[np.ndarray, np.ndarray]:
+    folder = Path(os.environ["STARSHL_DATA"])
+    if name == "grocery":
+        with zipfile.ZipFile(folder / "grocery_photos_900.zip") as photos:
+            files = [each for each in photos.namelist() if each.endswith(".jpg")]
+            X = make_embedder("efficientnet-lite0").fit_embed([photos.read(each) for each in files])
+        return X, np.unique([each.split("/")[1] for each in files], return_inverse=True)[1]
+    if name == "banking77":
+        with np.load(folder / "banking77_minilm384.npz") as arrays:
+            return arrays["X"].astype(np.float32), arrays["y"]
+    data = datasets.get(name)
+    X = np.asarray(data.X, np.float32)
+    return X / np.abs(X).max(axis=0).clip(1e-6) if name == "vowel" else X / np.abs(X).max(), np.asarray(data.y)
+
+
+def by_spread_labels(rows: Draw, given: np.ndarray) -> Iterator[dict]:
+    found = spread_labels(rows.X, given, graph=rows.graph)
+    yield honesty("spread_labels", found.probabilities, rows.y, given) | {"note": found.note}
+
+
+def by_labeled_rows(rows: Draw, given: np.ndarray) -> Iterator[dict]:
+    labeled = given >= 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # nearly every labeled row has a class of its own
+        fitted = StarRidge(32, random_state=0).fit(rows.X[labeled], given[labeled])
+    figures = honesty("labeled rows only", fitted.predict_proba(rows.X), rows.y, given)
+    # With one label per class, its probabilities are nearly equal, and classes alone rank better.
+    classes = np.eye(rows.y.max() + 1)[fitted.predict(rows.X)]
+    figures["p10"] = max(figures["p10"], precision_of_probabilities(classes[given < 0], rows.y[given < 0]))
+    yield figures
+
+
+def by_peers(rows: Draw, given: np.ndarray) -> Iterator[dict]:
+    """Logistic regression on labeled rows, and other ways to spread labels over the same graph."""
+    n_classes, labeled = rows.y.max() + 1, np.flatnonzero(given >= 0)
+    one_hot = np.zeros((len(given), n_classes))
+    one_hot[labeled, given[labeled]] = 1.0
+    system = np.eye(len(given)) - DAMPING * rows.graph.normalized.toarray()
+    scores = {
+        "label spreading": np.linalg.solve(system, one_hot),
+        "Poisson learning": poisson(rows, given, one_hot),
+        "logistic regression": logistic(rows, given),
+    }
+    for name, each in scores.items():
+        classes = each.argmax(axis=1)
+        yield {
+            "method": name,
+            "accuracy": accuracy(classes[given < 0], rows.y[given < 0]),
+            "p10": precision_of_probabilities(np.eye(n_classes)[classes][given < 0], rows.y[given < 0]),
+        }
+
+
+def poisson(rows: Draw, given: np.ndarray, one_hot: np.ndarray) -> np.ndarray:
+    labeled = np.flatnonzero(given >= 0)
+    sources = one_hot.copy()
+    sources[labeled] -= one_hot[labeled].mean(axis=0)
+    return poisson_potential(rows.graph.weights, sources, labeled)
+
+
+def logistic(rows: Draw, given: np.ndarray) -> np.ndarray:
+    """Return probabilities with the C of best cross-validated accuracy, 10 where a class has a single label."""
+    labeled = given >= 0
+    X = rows.X - rows.X.mean(axis=0)
+    X /= np.sqrt(np.mean(np.sum(X.astype(np.float64) ** 2, axis=1)))
+    n_folds = min(MOST_FOLDS, np.bincount(given[labeled]).min())
+    models = [LogisticRegression(C=C, max_iter=200) for C in STRENGTHS]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        best = models[1]
+        if n_folds > 1:
+            folds = StratifiedKFold(n_folds, shuffle=True, random_state=0)
+            best = max(models, key=lambda model: cross_val_score(model, X[labeled], given[labeled], cv=folds).mean())
+        return best.fit(X[labeled], given[labeled]).predict_proba(X)
+
+
+def honesty(method: str, probabilities: np.ndarray, y: np.ndarray, given: np.ndarray) -> dict:
+    """Return accuracy, precision, and how well probabilities agree with the truth, on rows without a label."""
+    rest = given < 0
+    probabilities, y = probabilities[rest], y[rest]
+    confidence, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == y
+    sure = confidence >= SURE
+    bins = np.array_split(np.argsort(confidence, kind="stable"), N_BINS)
+    own = probabilities[np.arange(len(y)), y]
+    pairs = np.random.default_rng(0).integers(0, len(y), (2, N_PAIRS))
+    same = np.einsum("ij,ij->i", probabilities[pairs[0]], probabilities[pairs[1]])
+    is_same = y[pairs[0]] == y[pairs[1]]
+    of_pairs = np.array_split(np.argsort(same, kind="stable"), N_BINS)
+    figures = {
+        "accuracy": right.mean(),
+        "p10": precision_of_probabilities(probabilities, y),
+        "sure": sure.mean(),
+        "sure_right": right[sure].mean() if sure.any() else float("nan"),
+        "ece": binned_gap(confidence, right, bins),
+        "confidence": confidence.mean(),
+        "log_loss": -np.log(np.maximum(own, 1e-12)).mean(),
+        "pairs_ece": binned_gap(same, is_same, of_pairs),
+        "pairs_log_loss": -np.log(np.maximum(np.where(is_same, same, 1 - same), 1e-12)).mean(),
+    }
+    return {"method": method} | {name: round(float(value), 5) for name, value in figures.items()}
+
+
+def precision_of_probabilities(probabilities: np.ndarray, y: np.ndarray) -> float:
+    """Return P@10 of rows among the others, ranked by how likely two rows are of one class; ties in random order."""
+    order = np.random.default_rng(0).permutation(len(y))
+    likely = (probabilities[order] @ probabilities[order].T).astype(np.float32)
+    np.fill_diagonal(likely, -1.0)
+    near = np.argpartition(-likely, N_NEAREST, axis=1)[:, :N_NEAREST]
+    return round(float(np.mean(y[order][near] == y[order][:, None])), 5)
