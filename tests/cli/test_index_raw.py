@@ -202,17 +202,21 @@ def test_the_classes_of_texts_are_predicted_from_a_table_or_lines(places, starsh
 
 def test_texts_are_binarized_beside_the_vectors_of_other_embedders(places, tmp_path, starshl, run):
     rows = [
-        f"{text} of {number},{topic}" for number in range(15) for text, topic in (("hot soup", "a"), ("red cars", "b"))
+        f"{text} of {number},{topic}" for number in range(150) for text, topic in (("hot soup", "a"), ("red cars", "b"))
     ]
     (tmp_path / "rows.csv").write_text("text,topic\n" + "\n".join(rows) + "\n")
     words = ("binarize", tmp_path / "codes", tmp_path / "rows.csv", "--text", "text", "--labels", "topic", "--json")
     answer = json.loads(run(*words).stdout)
-    names = [line["name"] for line in answer["embedders"]]
+    of_floats, of_int8, *others = (line["bytes_per_item"] for line in answer["embedders"][:5])
+    names = [line["name"] for line in answer["embedders"][:5]]
     assert names[:3] == ["tfidf", "tfidf, int8", "tfidf, sign"]
-    bytes_per_item = [line["bytes_per_item"] for line in answer["embedders"][:3]]
-    assert bytes_per_item[0] == 4 * bytes_per_item[1]
-    assert bytes_per_item[2] == -(-bytes_per_item[1] // 8)
+    assert names[3:] == ["tfidf, RaBitQ (float queries)", "tfidf, PQ (float queries)"]
+    assert of_floats == 4 * of_int8
+    assert others == 3 * [-(-of_int8 // 8)], "sign, RaBitQ and product quantization take the same"
     assert "Embedders side by side" in (tmp_path / "codes" / "comparison.html").read_text()
+    (tmp_path / "few.csv").write_text("text\n" + "\n".join(row.split(",")[0] for row in rows[:30]) + "\n")
+    told = run("binarize", tmp_path / "few", tmp_path / "few.csv", "--text", "text").stdout
+    assert "tfidf, PQ was left out: There are 27 rows" in told
     found = run("search", tmp_path / "codes", "--text", "some hot soup", "-k", "2").stdout
     assert found.count("hot soup of") == 2, "the text is shown with every hit"
     refused = starshl("index", words[0], tmp_path / "other", *words[2:-3], "--vectors", "text")

@@ -399,13 +399,15 @@ class Bench:
             self._class_first = self._measured(search, origin)
         return self._class_first
 
-    def of_rounded(self) -> list[Measured]:
-        """Measure the vectors with one byte per number, and with its sign alone."""
-        searches = {
-            "int8": ByRounded(self.split.items, to_signs=False),
-            "sign": ByRounded(self.split.items, to_signs=True),
-        }
-        return [self._measured(search, _Origin(name, search.bytes_per_item)) for name, search in searches.items()]
+    def of_int8(self) -> Measured:
+        """Measure the vectors with one byte per number."""
+        search = ByRounded(self.split.items, to_signs=False)
+        return self._measured(search, _Origin("int8", search.bytes_per_item))
+
+    def of_signs(self) -> Measured:
+        """Measure the signs of the numbers alone."""
+        search = ByRounded(self.split.items, to_signs=True)
+        return self._measured(search, _Origin("sign", search.bytes_per_item))
 
     def of_estimates(self, n_bits: int) -> Measured:
         """Measure RaBitQ in as many bytes as codes of this length take, or with as many bits if those are too few.

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from .._common.labels import LabelsLike
 from .._common.validation import Seed
 from .._common.words import counted
+from ..codes.binary import n_bytes as code_bytes
 from ..exceptions import MissingExtraError
 from ..hashers.base import BaseHasher
 from ..hashers.catalog import get_class
@@ -66,7 +67,8 @@ EXPLANATION = (
 )
 ABOUT_EMBEDDERS = (
     "Float search in the vectors of each embedder, and in the same vectors rounded to one byte per number (int8) or to "
-    "one bit, its sign. Recall counts the nearest vectors of the same embedder. No labels are used."
+    "one bit, its sign; RaBitQ and PQ take as many bytes as the signs. Recall counts the nearest vectors of the same "
+    "embedder. No labels are used."
 )
 _ABOUT_CLASS_FIRST = (
     "Linear classifier: logistic regression, fitted on the same rows, names the class of a query, and vectors are "
@@ -168,8 +170,9 @@ class Comparison:
     length_choice : why this length, in plain words; empty if there is only one
     questions : some of the queries, and what each method finds for them with codes of this length
     stored : bytes of the collection that :func:`binarize` made of all rows; None if there is none
-    embedders : vectors of several embedders, as they are, with one byte per number, and with its sign; empty if items
-        came as vectors
+    embedders : vectors of several embedders, as they are, with one byte per number, with its sign, and as short as the
+        signs by RaBitQ and product quantization; empty if items came as vectors
+    embedders_left_out : why some of these could not be measured
     """
 
     choice: str
@@ -186,6 +189,7 @@ class Comparison:
     questions: list[ExampleQuery]
     stored: StoredSizes | None = None
     embedders: list[MethodResult] = field(default_factory=list)
+    embedders_left_out: dict[str, str] = field(default_factory=dict)
 
     @property
     def chosen(self) -> LengthComparison:
@@ -258,6 +262,7 @@ class Comparison:
             lines += ["", "## Embedders side by side", "", ABOUT_EMBEDDERS, ""]
             lines += [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
             lines += [method.line() for method in self.embedders]
+            lines += [f"\n{name} was left out: {reason}" for name, reason in self.embedders_left_out.items()]
         return "\n".join([*lines, "", self.explanation(), ""])
 
     def explanation(self) -> str:
@@ -379,15 +384,25 @@ def compare_choice(split: HeldOut, choice: Choice, rivals: Sequence[str] = RIVAL
     )
 
 
-def compare_embedders(split: HeldOut, vectors: Mapping[str, np.ndarray]) -> list[MethodResult]:
-    """Measure search in the vectors that embedders made of all rows, by their names, and in rounded ones."""
-    results = []
+def compare_embedders(split: HeldOut, vectors: Mapping[str, np.ndarray]) -> tuple[list[MethodResult], dict[str, str]]:
+    """Measure search in the vectors that embedders made of all rows, by their names, and in shorter forms of them.
+
+    Also return which of these could not be made, and why.
+    """
+    results: list[MethodResult] = []
+    left_out: dict[str, str] = {}
     for name, X in vectors.items():
         bench = Bench(replace(split, X=X))
-        for measured in (bench.exact, *bench.of_rounded()):
-            suffix = "" if measured is bench.exact else f", {measured.result.name}"
-            results.append(replace(measured.result, name=f"{name}{suffix}"))
-    return results
+        results.append(replace(bench.exact.result, name=name))
+        forms = {"int8": bench.of_int8, "sign": bench.of_signs}
+        forms |= {form: _rival(form, 8 * code_bytes(X.shape[1]), bench) for form in _OF_FLOAT_QUERIES}
+        for form, measure in forms.items():
+            try:
+                result = measure().result
+                results.append(replace(result, name=f"{name}, {result.name}"))
+            except (ValueError, MissingExtraError) as error:
+                left_out[f"{name}, {form}"] = " ".join(str(error).split())
+    return results, left_out
 
 
 @dataclass(frozen=True, slots=True)

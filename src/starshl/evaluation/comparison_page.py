@@ -101,6 +101,8 @@ def _figures(comparison: Comparison) -> Section:
     if comparison.embedders:
         rows = tuple(method.cells() for method in comparison.embedders)
         section.blocks += [Text((ABOUT_EMBEDDERS,)), Table("Embedders side by side", COLUMNS, rows)]
+        reasons = comparison.embedders_left_out.items()
+        section.blocks += [Text((f"{name} was left out: {reason}",)) for name, reason in reasons]
     if len(comparison.lengths) > 1:
         section.blocks += _charts(comparison)
     return section

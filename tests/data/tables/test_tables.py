@@ -326,3 +326,13 @@ def test_a_cell_that_is_too_long_is_named_by_file_and_line(tmp_path, text, line)
     (tmp_path / "long.csv").write_text(text)
     with pytest.raises(TableError, match=rf"long\.csv' has a cell of more than 131,072 .* in line {line}\. .*\.jsonl"):
         read_table(tmp_path / "long.csv", Columns(features=("name",), text="name", raw=True, labels="label"))
+
+
+def test_a_single_column_of_words_has_a_header_if_somebody_named_it(tmp_path):
+    path = tmp_path / "notes.csv"
+    path.write_text("note\na red car\nfresh bread\n")
+    for columns in (Columns(raw=True, text="note"), Columns(raw=True, features=("note",))):
+        table = read_table(path, columns)
+        assert (table.X.tolist(), table.feature_names) == ([["a red car"], ["fresh bread"]], ("note",))
+    with pytest.raises(ValueError, match="no names of columns"):
+        read_table(path, Columns(raw=True))

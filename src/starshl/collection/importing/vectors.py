@@ -18,6 +18,7 @@ from sklearn.base import clone
 from ..._common.files import write_atomically
 from ..._common.labels import LabelsLike
 from ..._common.validation import Seed
+from ..._common.warn import warn_caller
 from ...data.features.embedder import Embedder, Given, as_embedder, make_embedder
 from ...evaluation.benchmark import HeldOut, hold_out
 from ...evaluation.comparison import Comparison, StoredSizes, compare_choice, compare_embedders
@@ -140,12 +141,16 @@ def binarize(
     if embedder is not None:
         texts, made_by = cast(Sequence[str], X), as_embedder(embedder, "texts")
         X = made_by.fit_embed(texts).astype(np.float32)
+        note = made_by.cut_note(texts)
+        if note is not None:
+            warn_caller(note)
         metadata = [{"text": text, **entry} for text, entry in zip(texts, metadata or [{}] * n_items, strict=True)]
     split = hold_out(X, known, n_queries, random_state)
     choice = choose_hasher(split, hasher, n_bits)
     comparison = compare_choice(split, choice)
     if texts is not None and made_by is not None:
-        comparison = replace(comparison, embedders=compare_embedders(split, _by_embedder(made_by, texts, split)))
+        by_embedder, left_out = compare_embedders(split, _by_embedder(made_by, texts, split))
+        comparison = replace(comparison, embedders=by_embedder, embedders_left_out=left_out)
     is_settled = len(choice.lengths) == 1
     chosen = choice.hasher if is_settled else choice.hasher.at_length(comparison.n_bits)
     fitted = clone(chosen).fit(X, known)

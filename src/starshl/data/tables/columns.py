@@ -89,6 +89,12 @@ class Columns:
         return None if isinstance(self.labels, Path) else self.labels
 
     @property
+    def named(self) -> set[str]:
+        """All columns that somebody or a model has named."""
+        roles = (self.label_column, self.ids, self.references, self.text, *(self.features or ()), *self.drop)
+        return {name for name in roles if name is not None}
+
+    @property
     def label_file(self) -> Path | None:
         """The separate file of labels, None if there is none."""
         return self.labels if isinstance(self.labels, Path) else None

@@ -203,7 +203,7 @@ def warn_of_identifiers(X: TableRows, names: Sequence[str], source: Source) -> N
 
 def _opened(path: Path, columns: Columns) -> Source:
     opener = _SOURCES[path.suffix.lower()]
-    return TextSource(path, columns.decimal or ".") if opener is TextSource else opener(path)
+    return TextSource(path, columns.decimal or ".", columns.named) if opener is TextSource else opener(path)
 
 
 def _read(

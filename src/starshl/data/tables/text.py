@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TextIO, TypeAlias
@@ -44,13 +44,14 @@ _ADVICE_FOR_A_MODEL: dict[Cause, str] = {
 class TextSource:
     """A table in text. Columns without a header are numbered from 0, and -1 is the last.
 
-    ``decimal`` is what comes before the decimals of a number.
+    ``decimal`` is what comes before the decimals of a number. ``named`` are columns that somebody has named: the first
+    line of a single column is a header if it is one of them.
     """
 
     default_labels = "label"
     default_vectors = None
 
-    def __init__(self, path: Path, decimal: str = ".") -> None:
+    def __init__(self, path: Path, decimal: str = ".", named: Collection[str] = ()) -> None:
         self.path = path
         self.decimal = decimal
         first, second = self._first_lines()
@@ -63,7 +64,9 @@ class TextSource:
             below = _split(second, self._separator)
         except csv.Error as error:
             raise _unreadable(path, 2, error) from error
-        self.has_names = _is_header(*([number_text(cell, decimal) or cell for cell in line] for line in (cells, below)))
+        is_named = len(cells) == 1 and cells[0] in named
+        as_numbers = ([number_text(cell, decimal) or cell for cell in line] for line in (cells, below))
+        self.has_names = is_named or _is_header(*as_numbers)
         self._names = cells if self.has_names else [str(position) for position in range(len(cells))]
         twice = sorted({name for name in self._names if self._names.count(name) > 1})
         if twice:
