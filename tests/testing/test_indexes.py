@@ -3,6 +3,7 @@
 import ast
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import hypothesis.strategies as st
@@ -65,14 +66,14 @@ class Broken(FlatIndex):
 
     fault = None
 
-    def _search(self, codes, k, **filters):
-        result = super()._search(codes, k, **filters)
+    def _search(self, queries, k, wanted):
+        result = super()._search(queries, k, wanted)
         if self.fault == "swapped":
             return result._replace(ids=result.distances.astype(np.int64), distances=result.ids.astype(np.int32))
         if self.fault == "unfiltered":
-            return super()._search(codes, k, **(filters | {"among": None}))
+            return super()._search(queries, k, replace(wanted, among=None))
         if self.fault == "padded" and k > len(self) > 0:
-            return result._replace(ids=np.full((len(codes), k), -1), distances=np.zeros((len(codes), k), np.int32))
+            return result._replace(ids=np.full((len(queries), k), -1), distances=np.zeros((len(queries), k), np.int32))
         return result
 
     def _remove(self, ids):

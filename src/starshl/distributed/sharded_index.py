@@ -19,7 +19,7 @@ from .._common.words import counted
 from ..codes.binary import BinaryCodes
 from ..codes.queries import EncodedQueries
 from ..exceptions import UnknownIdError
-from ..index.base import HammingIndex, Neighbors, RadiusNeighbors, next_ids
+from ..index.base import HammingIndex, Neighbors, RadiusNeighbors, Wanted, next_ids
 from ..index.memory import FlatIndex, MemoryIndex
 from .code_folder import load_codes, read_manifest
 from .engine import DaskEngine
@@ -183,33 +183,16 @@ class ShardedIndex(HammingIndex):
             shards = tuple(self._engine.submit(_without, shard, ids) for shard in self._state.shards)
             self._state = _Shards(shards, self._state.n_items - len(ids))
 
-    def _nearest(
-        self,
-        queries: EncodedQueries,
-        k: int,
-        *,
-        among: np.ndarray | None,
-        where: Mapping[str, Any] | None,
-        scores: np.ndarray | None,
-        min_probability: float,
-    ) -> Neighbors:
-        answers = self._ask(_nearest, queries, k, self._as_ids(among), self._least(min_probability))
-        return merged_neighbors(answers, len(queries), k)
+    def _search(self, queries: EncodedQueries, k: int, wanted: Wanted) -> Neighbors:
+        return merged_neighbors(self._ask(_nearest, queries, k, self._of_shards(wanted)), len(queries), k)
 
-    def _within(
-        self,
-        queries: EncodedQueries,
-        radius: float,
-        *,
-        among: np.ndarray | None,
-        where: Mapping[str, Any] | None,
-        min_probability: float,
-    ) -> RadiusNeighbors:
-        answers = self._ask(_within, queries, radius, self._as_ids(among), self._least(min_probability))
-        return merged_radius_neighbors(answers, len(queries))
+    def _search_radius(self, queries: EncodedQueries, radius: float, wanted: Wanted) -> RadiusNeighbors:
+        return merged_radius_neighbors(self._ask(_within, queries, radius, self._of_shards(wanted)), len(queries))
 
-    def _least(self, min_probability: float) -> float | None:
-        return min_probability if "probability" in self.supports else None
+    def _of_shards(self, wanted: Wanted) -> dict[str, Any]:
+        """Return the arguments of a search of each shard."""
+        among = {"among": self._as_ids(wanted.among)}
+        return among | ({"min_probability": wanted.min_probability} if "probability" in self.supports else {})
 
     def probabilities(self, queries: BinaryCodes | EncodedQueries, ids: ArrayLike) -> np.ndarray:
         self._require("probability")
@@ -294,16 +277,12 @@ def _holds(shard: MemoryIndex, ids: np.ndarray) -> np.ndarray:
     return shard.holds(ids)
 
 
-def _nearest(
-    shard: MemoryIndex, queries: EncodedQueries, k: int, among: np.ndarray | None, least: float | None
-) -> Neighbors:
-    return shard.search(_of_space(queries, shard), k, among=among, min_probability=least)
+def _nearest(shard: MemoryIndex, queries: EncodedQueries, k: int, wanted: dict[str, Any]) -> Neighbors:
+    return shard.search(_of_space(queries, shard), k, **wanted)
 
 
-def _within(
-    shard: MemoryIndex, queries: EncodedQueries, radius: float, among: np.ndarray | None, least: float | None
-) -> RadiusNeighbors:
-    return shard.search_radius(_of_space(queries, shard), radius, among=among, min_probability=least)
+def _within(shard: MemoryIndex, queries: EncodedQueries, radius: float, wanted: dict[str, Any]) -> RadiusNeighbors:
+    return shard.search_radius(_of_space(queries, shard), radius, **wanted)
 
 
 def _probabilities(shard: MemoryIndex, queries: EncodedQueries, ids: np.ndarray) -> np.ndarray:

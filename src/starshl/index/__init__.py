@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .base import CAPABILITIES, HammingIndex, Neighbors, RadiusNeighbors
+from .base import CAPABILITIES, HammingIndex, Neighbors, RadiusNeighbors, Wanted
 from .buckets import BucketIndex
 from .choice import load_index, make_index
 from .hybrid import HybridIndex
@@ -24,6 +24,7 @@ __all__ = [
     "RadiusNeighbors",
     "Reconstruction",
     "ResidualIndex",
+    "Wanted",
     "load_index",
     "make_index",
 ]

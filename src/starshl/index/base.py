@@ -6,7 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Real
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -60,6 +60,16 @@ class RadiusNeighbors(NamedTuple):
         """Return the distances and ids of one query's neighbors."""
         span = slice(self.starts[query], self.starts[query + 1])
         return Neighbors(self.distances[span], self.ids[span])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wanted:
+    """What a search asks for besides queries and a limit, as checked by :meth:`HammingIndex.search`."""
+
+    among: np.ndarray | None = None
+    where: Mapping[str, Any] | None = None
+    scores: np.ndarray | None = None
+    min_probability: float = 0.0
 
 
 class HammingIndex(ABC):
@@ -166,7 +176,7 @@ class HammingIndex(ABC):
         if scores is not None:
             self._require("scores")
             scores = _check_scores(scores, asked.codes)
-        return self._nearest(asked, k, among=among, where=where, scores=scores, min_probability=least)
+        return self._search(asked, k, Wanted(among, where, scores, least))
 
     def search_radius(
         self,
@@ -180,7 +190,7 @@ class HammingIndex(ABC):
         """Return all items within ``radius`` (inclusive) of each query; filters are those of :meth:`search`."""
         asked, least = self._asked(queries), self._check_probability(min_probability)
         radius, among = self._check_radius(radius), self._check_filters(among, where)
-        return self._within(asked, radius, among=among, where=where, min_probability=least)
+        return self._search_radius(asked, radius, Wanted(among, where, min_probability=least))
 
     def probabilities(self, queries: BinaryCodes | EncodedQueries, ids: ArrayLike) -> np.ndarray:
         """Return how likely items are of the class of a query, float64 of the shape of ``ids``.
@@ -228,21 +238,11 @@ class HammingIndex(ABC):
         self, codes: BinaryCodes, ids: np.ndarray | None, metadata: Sequence[Mapping[str, Any]] | None
     ) -> np.ndarray: ...
 
-    def _search(
-        self,
-        codes: BinaryCodes,
-        k: int,
-        *,
-        among: np.ndarray | None,
-        where: Mapping[str, Any] | None,
-        scores: np.ndarray | None,
-    ) -> Neighbors:
-        raise NotImplementedError
+    @abstractmethod
+    def _search(self, queries: EncodedQueries, k: int, wanted: Wanted) -> Neighbors: ...
 
-    def _search_radius(
-        self, codes: BinaryCodes, radius: int, *, among: np.ndarray | None, where: Mapping[str, Any] | None
-    ) -> RadiusNeighbors:
-        raise NotImplementedError
+    @abstractmethod
+    def _search_radius(self, queries: EncodedQueries, radius: float, wanted: Wanted) -> RadiusNeighbors: ...
 
     def _remove(self, ids: np.ndarray) -> None:
         raise NotImplementedError
@@ -277,31 +277,6 @@ class HammingIndex(ABC):
             self._has_warned = True
             warn_of_unknown_space(codes.space_id, held)
         return True
-
-    def _nearest(
-        self,
-        queries: EncodedQueries,
-        k: int,
-        *,
-        among: np.ndarray | None,
-        where: Mapping[str, Any] | None,
-        scores: np.ndarray | None,
-        min_probability: float,
-    ) -> Neighbors:
-        """Search with checked arguments; an index that compares codes alone writes :meth:`_search`."""
-        return self._search(queries.codes, k, among=among, where=where, scores=scores)
-
-    def _within(
-        self,
-        queries: EncodedQueries,
-        radius: float,
-        *,
-        among: np.ndarray | None,
-        where: Mapping[str, Any] | None,
-        min_probability: float,
-    ) -> RadiusNeighbors:
-        """Search with checked arguments; an index that compares codes alone writes :meth:`_search_radius`."""
-        return self._search_radius(queries.codes, int(radius), among=among, where=where)
 
     def _asked(self, queries: BinaryCodes | EncodedQueries) -> EncodedQueries:
         """Return queries, or raise if this index cannot compare them."""

@@ -15,8 +15,9 @@ from numpy.typing import ArrayLike
 from .._common.validation import check_integer
 from ..codes.binary import BinaryCodes
 from ..codes.hamming import from_planes, score_penalties, to_planes
+from ..codes.queries import EncodedQueries
 from ..exceptions import UnknownIdError
-from .base import HammingIndex, Neighbors, RadiusNeighbors, existing_id, next_ids
+from .base import HammingIndex, Neighbors, RadiusNeighbors, Wanted, existing_id, next_ids
 from .files import write_index_file
 from .items import HammingItems, Hits, IndexItems, RunItems
 
@@ -147,33 +148,23 @@ class CodeIndex(MemoryIndex):
         index._items = cls.items_type.from_arrays(index.n_bits, arrays)
         return index
 
-    def _search(
-        self,
-        codes: BinaryCodes,
-        k: int,
-        *,
-        among: np.ndarray | None,
-        where: Mapping[str, Any] | None,
-        scores: np.ndarray | None,
-    ) -> Neighbors:
-        items = self._items
-        mask, k = passing_items(items, among, k)
+    def _search(self, queries: EncodedQueries, k: int, wanted: Wanted) -> Neighbors:
+        items, codes = self._items, queries.codes
+        mask, k = passing_items(items, wanted.among, k)
         if k == 0 or not len(codes):
             return Neighbors(np.empty((len(codes), k), np.int32), np.empty((len(codes), k), np.int64))
-        queries = to_planes(codes)
-        positions, distances = items.nearest(queries, k, mask, self.n_jobs)
-        if scores is not None:
-            hits = items.within(queries, distances[:, -1].astype(np.int64), mask, self.n_jobs)
-            positions, distances = _best_scored(items, hits, queries, scores * codes.to_signs(), k)
+        planes = to_planes(codes)
+        positions, distances = items.nearest(planes, k, mask, self.n_jobs)
+        if wanted.scores is not None:
+            hits = items.within(planes, distances[:, -1].astype(np.int64), mask, self.n_jobs)
+            positions, distances = _best_scored(items, hits, planes, wanted.scores * codes.to_signs(), k)
         return Neighbors(distances, items.ids_at(positions))
 
-    def _search_radius(
-        self, codes: BinaryCodes, radius: int, *, among: np.ndarray | None, where: Mapping[str, Any] | None
-    ) -> RadiusNeighbors:
+    def _search_radius(self, queries: EncodedQueries, radius: float, wanted: Wanted) -> RadiusNeighbors:
         items = self._items
-        mask = None if among is None else _mask(items, among)
-        radii = np.full(len(codes), radius, np.int64)
-        starts, positions, distances = items.within(to_planes(codes), radii, mask, self.n_jobs)
+        mask = None if wanted.among is None else _mask(items, wanted.among)
+        radii = np.full(len(queries), radius, np.int64)
+        starts, positions, distances = items.within(to_planes(queries.codes), radii, mask, self.n_jobs)
         return RadiusNeighbors(starts, distances, items.ids_at(positions))
 
     def _reconstruct(self, ids: np.ndarray) -> BinaryCodes:

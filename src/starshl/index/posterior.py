@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -20,7 +20,7 @@ from ..codes.queries import EncodedQueries
 from ..codes.score_rule import ScoreRule
 from ..codes.word_dictionary import WordDictionary
 from . import _run_loops as loops
-from .base import Neighbors, RadiusNeighbors
+from .base import Neighbors, RadiusNeighbors, Wanted
 from .items import check_names
 from .memory import MemoryIndex, passing_items, positions_of
 from .word_items import WordItems
@@ -62,42 +62,25 @@ class WordIndex(MemoryIndex):
         self.words, self.rule = words, rule
         self._set_up(n_bits, WordItems.empty_with(n_bits, words, keeps_codes), n_jobs)
 
-    def _nearest(
-        self,
-        queries: EncodedQueries,
-        k: int,
-        *,
-        among: np.ndarray | None,
-        where: Mapping[str, Any] | None,
-        scores: np.ndarray | None,
-        min_probability: float,
-    ) -> Neighbors:
+    def _search(self, queries: EncodedQueries, k: int, wanted: Wanted) -> Neighbors:
         items = self._items
-        mask, k = passing_items(items, among, k)
+        mask, k = passing_items(items, wanted.among, k)
         if k == 0 or not len(queries):
             return Neighbors(np.empty((len(queries), k)), np.empty((len(queries), k), np.int64))
         items, mask = _narrowed(items, mask, len(queries))
-        find = partial(self._best, items, k=k, mask=mask, least=min_probability)
+        find = partial(self._best, items, k=k, mask=mask, least=wanted.min_probability)
         parts = run_all([partial(find, queries[some]) for some in _pieces(items, queries)], self.n_jobs)
         distances, ids = (np.concatenate(part) for part in zip(*parts, strict=True))
         order = np.lexsort((ids, distances), axis=1)
         distances, ids = np.take_along_axis(distances, order, axis=1), np.take_along_axis(ids, order, axis=1)
         return Neighbors(distances, np.where(np.isinf(distances), -1, ids))
 
-    def _within(
-        self,
-        queries: EncodedQueries,
-        radius: float,
-        *,
-        among: np.ndarray | None,
-        where: Mapping[str, Any] | None,
-        min_probability: float,
-    ) -> RadiusNeighbors:
+    def _search_radius(self, queries: EncodedQueries, radius: float, wanted: Wanted) -> RadiusNeighbors:
         items = self._items
-        mask, _ = passing_items(items, among, 1)
+        mask, _ = passing_items(items, wanted.among, 1)
         items, mask = _narrowed(items, mask, len(queries))
         pieces = _pieces(items, queries)
-        find = partial(self._all, items, radius=radius, mask=mask, least=min_probability)
+        find = partial(self._all, items, radius=radius, mask=mask, least=wanted.min_probability)
         parts = run_all([partial(find, queries[some]) for some in pieces], self.n_jobs)
         starts, distances, ids = [np.zeros(1, np.int64)], [np.empty(0)], [np.empty(0, np.int64)]
         for some, (numbers, scores, found) in zip(pieces, parts, strict=True):

@@ -17,11 +17,13 @@ from numpy.typing import ArrayLike
 from ..._common.extras import require
 from ..._common.validation import check_integer
 from ...codes.binary import BinaryCodes, n_bytes
+from ...codes.queries import EncodedQueries
 from ...exceptions import UnknownIdError
 from ..base import (
     HammingIndex,
     Neighbors,
     RadiusNeighbors,
+    Wanted,
     check_ids,
     check_metric,
     existing_id,
@@ -115,35 +117,25 @@ class FaissIndex(HammingIndex):
             codes, held = self._held()
             return BinaryCodes(codes.packed[_positions(held, ids)], self.n_bits)
 
-    def _search(
-        self,
-        codes: BinaryCodes,
-        k: int,
-        *,
-        among: np.ndarray | None,
-        where: Mapping[str, Any] | None,
-        scores: np.ndarray | None,
-    ) -> Neighbors:
+    def _search(self, queries: EncodedQueries, k: int, wanted: Wanted) -> Neighbors:
         with self._lock:
-            searched = self._among(among)
+            searched = self._among(wanted.among)
             k = min(k, int(searched.ntotal))
-            distances, ids = np.empty((len(codes), k), np.int32), np.empty((len(codes), k), np.int64)
-            if k == 0 or not len(codes):
+            distances, ids = np.empty((len(queries), k), np.int32), np.empty((len(queries), k), np.int64)
+            if k == 0 or not len(queries):
                 return Neighbors(distances, ids)
-            packed = np.ascontiguousarray(codes.packed)
+            packed = np.ascontiguousarray(queries.codes.packed)
             radii = searched.search(packed, k)[0][:, -1]
             for radius in np.unique(radii):
-                queries = np.flatnonzero(radii == radius)
-                ball = _ball(searched, packed[queries], int(radius))
-                for number, query in enumerate(queries):
+                asking = np.flatnonzero(radii == radius)
+                ball = _ball(searched, packed[asking], int(radius))
+                for number, query in enumerate(asking):
                     distances[query], ids[query] = (part[:k] for part in ball.of(number))
         return Neighbors(distances, ids)
 
-    def _search_radius(
-        self, codes: BinaryCodes, radius: int, *, among: np.ndarray | None, where: Mapping[str, Any] | None
-    ) -> RadiusNeighbors:
+    def _search_radius(self, queries: EncodedQueries, radius: float, wanted: Wanted) -> RadiusNeighbors:
         with self._lock:
-            return _ball(self._among(among), np.ascontiguousarray(codes.packed), radius)
+            return _ball(self._among(wanted.among), np.ascontiguousarray(queries.codes.packed), int(radius))
 
     def _among(self, among: np.ndarray | None) -> IndexBinary:
         """Return an index of the items that may be returned: FAISS cannot filter its flat binary index."""

@@ -12,8 +12,9 @@ import numpy as np
 from ..._common.extras import require
 from ..._common.validation import check_integer
 from ...codes.binary import BinaryCodes, check_space_id, n_bytes
+from ...codes.queries import EncodedQueries
 from ...exceptions import AdapterError
-from ..base import Neighbors, RadiusNeighbors, existing_id, next_ids
+from ..base import Neighbors, RadiusNeighbors, Wanted, existing_id, next_ids
 from ..metadata import check_metadata
 from .database import DatabaseIndex, Ranking, check_known, to_neighbors, to_radius_neighbors
 
@@ -132,31 +133,22 @@ class MilvusIndex(DatabaseIndex):
             for some in _pieces(gone):
                 self._client.delete(self.name, ids=some)
 
-    def _search(
-        self,
-        codes: BinaryCodes,
-        k: int,
-        *,
-        among: np.ndarray | None,
-        where: Mapping[str, Any] | None,
-        scores: np.ndarray | None,
-    ) -> Neighbors:
+    def _search(self, queries: EncodedQueries, k: int, wanted: Wanted) -> Neighbors:
         # Milvus refuses more, and an index of fewer items does not need it.
         limit = min(k, _MAX_RESULTS)
         if k > limit and len(self) > limit:
             raise ValueError(f"k is {k}; Milvus returns at most {_MAX_RESULTS} results. Ask for fewer.")
-        condition = _condition(among, where)
+        condition = _condition(wanted.among, wanted.where)
+        codes = queries.codes.packed
         return to_neighbors(
-            [self._ranked(code, limit, condition, lambda pairs: pairs[limit - 1][0])[:limit] for code in codes.packed]
+            [self._ranked(code, limit, condition, lambda pairs: pairs[limit - 1][0])[:limit] for code in codes]
         )
 
-    def _search_radius(
-        self, codes: BinaryCodes, radius: int, *, among: np.ndarray | None, where: Mapping[str, Any] | None
-    ) -> RadiusNeighbors:
-        condition = _condition(among, where)
+    def _search_radius(self, queries: EncodedQueries, radius: float, wanted: Wanted) -> RadiusNeighbors:
+        condition = _condition(wanted.among, wanted.where)
         rankings = []
-        for code in codes.packed:
-            pairs = self._ranked(code, 64, condition, lambda pairs: radius)
+        for code in queries.codes.packed:
+            pairs = self._ranked(code, 64, condition, lambda pairs: int(radius))
             if len(pairs) == _MAX_RESULTS and pairs[-1][0] <= radius:
                 raise AdapterError(
                     f"More items lie within radius {radius} than the {_MAX_RESULTS} that Milvus returns. "

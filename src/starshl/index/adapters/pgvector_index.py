@@ -13,8 +13,9 @@ import numpy as np
 from ..._common.extras import require
 from ..._common.validation import check_integer
 from ...codes.binary import BinaryCodes
+from ...codes.queries import EncodedQueries
 from ...exceptions import AdapterError
-from ..base import Neighbors, RadiusNeighbors, existing_id, next_ids
+from ..base import Neighbors, RadiusNeighbors, Wanted, existing_id, next_ids
 from ..metadata import check_metadata, json_text
 from .database import DatabaseIndex, check_known, to_neighbors, to_radius_neighbors
 
@@ -114,21 +115,13 @@ class PgvectorIndex(DatabaseIndex):
             cursor.execute(self._sql("DELETE FROM {table} WHERE id = ANY(%s) RETURNING id"), [gone])
             check_known(gone, {row[0] for row in cursor})
 
-    def _search(
-        self,
-        codes: BinaryCodes,
-        k: int,
-        *,
-        among: np.ndarray | None,
-        where: Mapping[str, Any] | None,
-        scores: np.ndarray | None,
-    ) -> Neighbors:
+    def _search(self, queries: EncodedQueries, k: int, wanted: Wanted) -> Neighbors:
         if self.approximate and k > _MAX_EF_SEARCH:
             raise ValueError(
                 f"k is {k}; an approximate search returns at most {_MAX_EF_SEARCH} items. Ask for fewer, or open the "
                 "index with approximate=False."
             )
-        condition, parameters = _condition(among, where)
+        condition, parameters = _condition(wanted.among, wanted.where)
         nearest = "SELECT code <~> %s::bit({n_bits}) AS distance, id FROM {table} WHERE " + condition
         exact = self._sql(nearest + " ORDER BY distance, id LIMIT %s")
         by_graph = self._sql(
@@ -136,7 +129,7 @@ class PgvectorIndex(DatabaseIndex):
         )
         rankings = []
         with self._reading() as cursor:
-            for text in _bit_texts(codes):
+            for text in _bit_texts(queries.codes):
                 rows = []
                 if self.approximate:
                     self._scan_graph(cursor, k)
@@ -146,17 +139,16 @@ class PgvectorIndex(DatabaseIndex):
                 rankings.append(rows if len(rows) == k else cursor.execute(exact, [text, *parameters, k]).fetchall())
         return to_neighbors(rankings)
 
-    def _search_radius(
-        self, codes: BinaryCodes, radius: int, *, among: np.ndarray | None, where: Mapping[str, Any] | None
-    ) -> RadiusNeighbors:
-        condition, parameters = _condition(among, where)
+    def _search_radius(self, queries: EncodedQueries, radius: float, wanted: Wanted) -> RadiusNeighbors:
+        condition, parameters = _condition(wanted.among, wanted.where)
         command = self._sql(
             "SELECT code <~> %s::bit({n_bits}) AS distance, id FROM {table} "
             "WHERE " + condition + " AND code <~> %s::bit({n_bits}) <= %s ORDER BY distance, id"
         )
+        texts = _bit_texts(queries.codes)
         with self._reading() as cursor:
             return to_radius_neighbors(
-                [cursor.execute(command, [text, *parameters, text, radius]).fetchall() for text in _bit_texts(codes)]
+                [cursor.execute(command, [text, *parameters, text, int(radius)]).fetchall() for text in texts]
             )
 
     def _reconstruct(self, ids: np.ndarray) -> BinaryCodes:
