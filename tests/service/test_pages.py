@@ -236,7 +236,9 @@ def test_exact_search_finds_what_a_sort_of_all_distances_finds(folder, rows):
 
 
 def test_all_labels_can_be_taken_away_as_a_table(ask):
-    assert ask("GET", "/explore/things/export/labels.csv", root="").status_code == 409
+    assert ask("GET", "/explore/things/export/items.parquet", root="").status_code == 409, (
+        "places on a map need a lesson"
+    )
     lesson(ask)
     lines = ask("GET", "/explore/things/export/labels.csv", root="").text.splitlines()
     assert len(lines) == 61

@@ -14,7 +14,20 @@ from .acting import PATIENCE
 
 KINDS = ("circle", "cross", "square")
 N_PICTURES, N_LABELED = 240, 160
-COPIES = ("album", "lesson", "shared", "fresh", "careful", "twice", "brushed", "idle", "quick", "stale", "unread")
+COPIES = (
+    "album",
+    "lesson",
+    "shared",
+    "fresh",
+    "careful",
+    "twice",
+    "brushed",
+    "idle",
+    "quick",
+    "stale",
+    "unread",
+    "guessed",
+)
 
 
 def draw(kind, rng, side=24):

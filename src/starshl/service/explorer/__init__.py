@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from . import description, explore, exports, home, map, model, rendering, teach, viewer
+from . import description, explore, exports, guesses, home, map, model, rendering, teach, viewer
 from .rendering import error_page
 
-ROUTERS = tuple(part.routes for part in (rendering, home, explore, viewer, teach, map, model, exports, description))
+ROUTERS = tuple(
+    part.routes for part in (rendering, home, explore, guesses, viewer, teach, map, model, exports, description)
+)
 
 __all__ = ["ROUTERS", "error_page"]

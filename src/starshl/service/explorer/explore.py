@@ -17,6 +17,7 @@ from ...client.answers import CollectionInfo, Job
 from ...collection.answers import Explanation, Hit, Item
 from ...collection.collection import Collection
 from ...collection.explanation import n_class_bits
+from ...collection.options import Filters
 from ...data.features.picture_files import KINDS
 from ...exceptions import MissingExtraError, UnknownIdError
 from ..batching import map_future
@@ -26,15 +27,20 @@ from ..http.search import preview_response
 from ..inputs import picture_and_preview, text_vectors
 from ..searcher import Searcher, existing_items
 from ..workspace import Upload, Workspace
+from .guesses import GuessStatus, class_rows, filters_of, guesses_seen, status_of
 from .query_description import QueryDescription, bits_of, describe_query
 from .question import MOST_NEIGHBORS, Question
-from .rendering import Card, cards_of, picture_of_upload, render
+from .rendering import Card, cards_of, may_write, picture_of_upload, render
 
 routes = APIRouter(include_in_schema=False)
 _CARDS_PER_PAGE = 48  # a few screens on a phone
 _LARGEST_PICTURE = 12 << 20
 _MOST_CHOICES = 50  # in a menu; longer ones are typed
-_PARTS = {"neighbors": "explore/neighbors.html", "details": "explore/details.html"}
+_PARTS = {
+    "neighbors": "explore/neighbors.html",
+    "details": "explore/details.html",
+    "classes": "explore/classes.html",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +100,8 @@ class Exploration:
 
     info: CollectionInfo
     question: Question
+    filters: Filters
+    guesses: GuessStatus
     query: SearchQuery | None = None
     results: list[MethodHits] = field(default_factory=list)
     description: QueryDescription | None = None
@@ -101,6 +109,11 @@ class Exploration:
     browsed: list[Card] = field(default_factory=list)
     next_item: int | None = None
     preparing: Job | None = None
+
+    @property
+    def seen(self) -> str:
+        """The guesses that can be accepted or rejected, for the form."""
+        return guesses_seen(self.browsed)
 
 
 @routes.get("/explore/{name}")
@@ -120,8 +133,9 @@ async def explore(
         "part": part,
         "most": MOST_NEIGHBORS,
         "active": "explore",
+        "writable": not searcher.read_only and may_write(request),
     }
-    if not part:
+    if part in ("", "classes"):
         values |= await in_thread(_form, searcher)
     return render(_PARTS[part] if part else "explore/page.html", request, **values)
 
@@ -164,7 +178,7 @@ def _form(searcher: Searcher) -> dict[str, Any]:
         fields = collection.fields
         choices = {name: list(collection.value_counts(name)) for name, kind in fields.items() if kind == "str"}
         return {
-            "labels": collection.label_counts(),
+            "classes": class_rows(collection.label_counts(), collection.guesses()),
             "fields": fields,
             "choices": {name: sorted(values) for name, values in choices.items() if len(values) <= _MOST_CHOICES},
             "takes": collection.kind if _can_embed(collection) else "vectors",
@@ -198,15 +212,18 @@ def _exploration(workspace: Workspace, question: Question, part: str) -> Explora
 def _browse(workspace: Workspace, question: Question) -> Exploration:
     """List items to begin with, of those that pass the filters."""
     info = workspace.searcher.info()
-    items, more = workspace.searcher.list_items(question.after, _CARDS_PER_PAGE, question.filters(info))
+    status, filters = status_of(workspace), filters_of(question, info, workspace)
+    items, more = workspace.searcher.list_items(question.after, _CARDS_PER_PAGE, filters, question.order)
     with workspace.searcher.opened() as collection:
-        return Exploration(info, question, browsed=cards_of(collection, info.name, items), next_item=more)
+        cards = cards_of(collection, info.name, items)
+        return Exploration(info, question, filters, status, browsed=cards, next_item=more)
 
 
 def _neighbors(workspace: Workspace, question: Question) -> Exploration:
     """Search by the codes of the collection alone, which is fast."""
     info = workspace.searcher.info()
-    page = Exploration(info, question, _query(workspace, question))
+    status, filters = status_of(workspace), filters_of(question, info, workspace)
+    page = Exploration(info, question, filters, status, _query(workspace, question))
     about = f"{info.method}, {info.n_bits} bits"
     page.results.append(_search(workspace, page, "Codes", about, rescore=False if info.vectors else None))
     return page
@@ -245,7 +262,7 @@ def _search(workspace: Workspace, page: Exploration, method: str, about: str, *,
     """Search with the collection's own hasher; a stored item is left out of its own neighbors."""
     query, question = page.query, page.question
     assert query is not None
-    options = replace(question.options(page.info, rescore=rescore), k=question.k + (query.item is not None))
+    options = replace(question.options(page.filters, rescore=rescore), k=question.k + (query.item is not None))
     started = time.perf_counter()
     if query.item is None:
         assert query.vector is not None
@@ -273,8 +290,7 @@ def _other_methods(workspace: Workspace, page: Exploration, vector: np.ndarray) 
         return results
     own = None if query is None or query.item is None else query.item.id
     with workspace.searcher.opened() as collection:
-        is_filtered = question.labels or question.fields
-        among = collection.passing(question.filters(page.info)) if is_filtered else None
+        among = collection.passing(page.filters) if page.filters else None
         for ranking in workspace.comparison.search(vector, question.k + 1, among):
             ids = [item for item in ranking.ids if item != own][: question.k]
             cards = _cards(collection, page, existing_items(collection, ids))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
 
 from ...client.answers import CollectionInfo
-from ...collection.labels import typed_label
+from ...collection.guesses import ORDERS, Order
 from ...collection.options import Filters, SearchOptions
 
 MOST_NEIGHBORS = 100
@@ -29,6 +29,8 @@ _LARGEST_ID = 2**63 - 1
 class Question:
     """A search: what to search for, how many neighbors, how near and how likely, and which items may be found.
 
+    ``labels`` are classes, and ``which`` says whether their items are those that were "given" the label or those for
+    which it is "guessed"; both if it is empty. ``order`` is that of a list without a query.
     ``item``, ``text`` or ``upload`` says what to search for; all are None if nothing was asked yet. ``hit`` is the item
     to explain. ``fields`` holds pairs of a parameter, such as "field.year.min", and its text.
     """
@@ -40,6 +42,8 @@ class Question:
     radius: float | None = None
     min_probability: float | None = None
     labels: tuple[str, ...] = ()
+    which: str = ""
+    order: Order = "id"
     fields: tuple[tuple[str, str], ...] = ()
     hit: int | None = None
     after: int | None = None
@@ -59,6 +63,8 @@ class Question:
             # The least probability counts from above 0 on: 0 lets all items pass.
             min_probability=_decimal(query, "min_probability", 1) or None,
             labels=tuple(query.getlist("label")),
+            which=_word(query, "which", ("", "given", "guessed")),
+            order=cast(Order, _word(query, "order", ORDERS)),
             fields=fields,
             hit=_number(query, "hit", -_LARGEST_ID, _LARGEST_ID),
             after=_number(query, "after", -_LARGEST_ID, _LARGEST_ID),
@@ -81,22 +87,19 @@ class Question:
         pairs += [("within", "1"), ("radius", f"{new.radius:g}")] if new.radius is not None else []
         pairs += [("min_probability", f"{new.min_probability:g}")] if new.min_probability is not None else []
         pairs += [("label", label) for label in new.labels]
+        pairs += [("which", new.which)] if new.which else []
+        pairs += [("order", new.order)] if new.order != "id" else []
         return "?" + urlencode([*pairs, *new.fields])
 
-    def options(self, info: CollectionInfo, *, rescore: bool | None = None) -> SearchOptions:
+    def options(self, filters: Filters, *, rescore: bool | None = None) -> SearchOptions:
         """Return the search as a searcher takes it."""
         return SearchOptions(
             k=self.k,
             radius=self.radius,
             min_probability=self.min_probability,
             rescore=rescore,
-            filters=self.filters(info),
+            filters=filters,
         )
-
-    def filters(self, info: CollectionInfo) -> Filters:
-        """Return which items may be found; labels are of the type that this collection has."""
-        labels = [typed_label(text, info.label_kind) for text in self.labels]
-        return Filters.of(self.where(info) or None, labels=labels or None)
 
     def where(self, info: CollectionInfo) -> dict[str, Any]:
         """Return the filter on declared fields."""
@@ -124,6 +127,14 @@ class Question:
 def _split(name: str) -> tuple[str, str | None]:
     stem, _, end = name.rpartition(".")
     return (stem, end) if stem and end in ("min", "max") else (name, None)
+
+
+def _word(query: QueryParams, name: str, allowed: tuple[str, ...]) -> str:
+    given = query.get(name) or allowed[0]
+    if given not in allowed:
+        words = " or ".join(repr(word) for word in allowed if word)
+        raise ValueError(f"{name} is {given[:40]!r}; it must be {words}. Correct the address or the form.")
+    return given
 
 
 def _number(query: QueryParams, name: str, low: int, high: int) -> int | None:

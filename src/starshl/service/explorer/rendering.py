@@ -18,7 +18,7 @@ from starlette.types import Scope
 
 from ..._common.labels import Label
 from ..._common.words import counted
-from ...collection.answers import Hit, Item
+from ...collection.answers import Guess, Hit, Item
 from ...collection.collection import Collection
 from ...exceptions import UnknownIdError
 from ..workspace import Upload
@@ -120,11 +120,14 @@ class Card:
     label: Label | None
     note: str = ""
     is_right: bool | None = None
+    guess: Guess | None = None
 
     @property
     def name(self) -> str:
         """What a screen reader says."""
         label = "" if self.label is None else f", labeled {self.label}"
+        if self.guess is not None:
+            label = f", perhaps {label_name(self.guess.label)}, {_percent(self.guess.confidence)} sure"
         right = {True: ", same label", False: ", another label", None: ""}[self.is_right]
         return f"{self.title}{label}{right}"
 
@@ -145,7 +148,7 @@ def cards_of(
         except UnknownIdError:
             continue  # the item was removed since it was found
         is_right = None if query_label is None or item.label is None else item.label == query_label
-        cards.append(Card(item.id, collection.title_of(item), picture, item.label, note, is_right))
+        cards.append(Card(item.id, collection.title_of(item), picture, item.label, note, is_right, item.guess))
     return cards
 
 

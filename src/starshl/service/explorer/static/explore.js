@@ -147,7 +147,7 @@ form.addEventListener("input", (event) => {
   if (event.target.id === "radius") form.elements.within.checked = true;
 });
 form.addEventListener("change", (event) => {
-  if (event.target.name !== "q") show(formAddress(), { focus: null });
+  if (event.target.name && event.target.name !== "q") show(formAddress(), { focus: null });
 });
 // The viewer has addresses of its own, which differ after the # alone.
 history.scrollRestoration = "manual";
@@ -180,6 +180,8 @@ if (upload) {
   document.addEventListener("paste", (event) => { if (event.clipboardData.files.length) searchByPicture(event.clipboardData.files[0]); });
   upload.elements.picture.addEventListener("change", () => upload.submit());
 }
+
+document.addEventListener("outdated", () => show(location.href, { isNew: false, focus: null }));
 
 const filters = form.querySelector(".filters");
 if (matchMedia("(max-width: 860px)").matches) filters.open = false;
