@@ -144,7 +144,7 @@ class Split:
         figures |= nearest_found(self.queries, self.asked, X, y, ids[:, :100])
         if "probability" in hasher.supports:
             said = np.clip(queries.posteriors @ hasher.words.posteriors_of(items).T, 1e-6, 1.0)
-            figures |= calibration(np.take_along_axis(said, ids, axis=1), same)
+            figures |= calibration(np.take_along_axis(said, ids, axis=1), same, shares)
         return figures
 
 
@@ -210,9 +210,12 @@ def nearest_found(queries: np.ndarray, asked: np.ndarray, X: np.ndarray, y: np.n
     return figures
 
 
-def calibration(said: np.ndarray, same: np.ndarray) -> dict[str, float]:
-    """Return calibration errors and log loss of P(same), of all pairs and of the first ten hits."""
-    first, truth = said[:, :10], same[:, :10]
+def calibration(said: np.ndarray, same: np.ndarray, shares: np.ndarray) -> dict[str, float]:
+    """Return calibration errors and log loss of P(same), of all pairs and of the first ten hits.
+
+    Of ties, the first ten by id would be the same few items for all queries of a class, and their truth chance.
+    """
+    first, truth = said[:, :10], shares[:, :10]
     return {
         "ece": calibration_error(said, same),
         "log_loss": float(-np.mean(np.log(np.where(same, said, np.maximum(1 - said, 1e-6))))),

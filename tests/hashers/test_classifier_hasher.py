@@ -9,7 +9,7 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.metrics import log_loss
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -219,6 +219,7 @@ def test_classifiers_that_cannot_be_used_are_refused(digits):
     one = DecisionTreeClassifier().fit(X[:100], np.zeros(100, int))
     wrong = [
         (LinearSVC(), y, "has no predict_proba"),
+        (Ridge(), y, "a regressor; it must be a classifier"),
         (LogisticRegression, y, "must be a scikit-learn classifier"),
         ("forest", y, "must be a scikit-learn classifier"),
         (FrozenEstimator(two), y, "is none of the 2 classes"),

@@ -22,13 +22,12 @@ from .._common.labels import Labels, LabelsLike, check_labels
 from .._common.threads import single_threaded_blas
 from .._common.validation import Rows, SamplesLike, Seed, check_integer, check_rows
 from ..codes.binary import BinaryCodes
-from ..codes.codebook import Codebook, CodewordsLike
-from ..codes.hamming_words import HammingWords
+from ..codes.codebook import CodewordsLike
 from ..exceptions import BundleFormatError, MissingFunctionError
 from .base import Capability, all_or_nothing
 from .classifier_files import pack_classifier, settle, unpack_classifier
 from .facts import Facts
-from .star.star_training import check_codebook, initial_codewords, warn_about_length
+from .star.star_training import check_codebook
 from .supervision import require_labels
 from .word_hasher import WordHasher
 
@@ -181,25 +180,6 @@ class ClassifierHasher(WordHasher):
         self.training_classes_ = index
         self.training_posteriors_ = _tempered(said, self.temperature_).astype(np.float32)
 
-    def with_bits(self, n_bits: int, codewords: CodewordsLike | None = None) -> Self:
-        """Return a fitted hasher of another length or with other codewords, without a second fit.
-
-        Parameters
-        ----------
-        n_bits : int
-        codewords : as for :meth:`starshl.StarRidge.with_bits`
-        """
-        check_is_fitted(self)
-        if codewords is None:
-            codewords = self.codewords if isinstance(self.codewords, str) else "separated"
-            if isinstance(self.codewords, Codebook):
-                codewords = self.codewords.resized(n_bits)
-        other: Self = clone(self).set_params(n_bits=n_bits, codewords=codewords)
-        for name, value in self._learned_state().items():
-            setattr(other, name, value)
-        other._set_codewords(check_integer(n_bits, "n_bits", low=1), codewords)
-        return other
-
     def predict_proba(self, X: SamplesLike) -> np.ndarray:
         """Return the probability of each class, shape (n, n_classes), in the order of ``classes_``."""
         check_is_fitted(self)
@@ -251,6 +231,11 @@ class ClassifierHasher(WordHasher):
             raise ValueError(
                 f"estimator is {estimator!r}; it must be a scikit-learn classifier, such as LogisticRegression()."
             )
+        if get_tags(estimator).estimator_type == "regressor":
+            raise ValueError(
+                f"estimator is a {type(estimator).__name__}, a regressor; it must be a classifier. Give one, such as "
+                "LogisticRegression()."
+            )
         if not hasattr(estimator, "predict_proba"):
             raise ValueError(
                 f"estimator is a {type(estimator).__name__}, which has no predict_proba. Use a classifier that has, or "
@@ -260,15 +245,8 @@ class ClassifierHasher(WordHasher):
             check_is_fitted(estimator.estimator)
         return estimator
 
-    def _set_codewords(self, n_bits: int, codewords: CodewordsLike) -> None:
-        """Set everything that depends on the length of the codes."""
-        warn_about_length(len(self.classes_), n_bits)
-        rng = np.random.RandomState(self.codebook_seed_)
-        self.codewords_ = initial_codewords(codewords, self.classes_, n_bits, rng, distinct=True)
-        self.codebook_ = codewords if isinstance(codewords, Codebook) else Codebook(self.codewords_, self.classes_)
-        self.n_bits_ = n_bits
-        known = self.training_posteriors_[self.training_classes_ >= 0]
-        self.sharpness_ = HammingWords.fitted(self.codewords_, known).sharpness
+    def _unseen_posteriors(self) -> np.ndarray:
+        return self.training_posteriors_[self.training_classes_ >= 0]
 
     def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return the expected codeword bits."""

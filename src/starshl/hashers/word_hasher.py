@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import replace
+from typing import Self
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from .._common.labels import LabelsLike, check_labels
-from .._common.validation import SamplesLike
+from .._common.validation import SamplesLike, check_integer
 from ..codes.binary import BinaryCodes
+from ..codes.codebook import Codebook, CodewordsLike
 from ..codes.hamming_words import HammingWords
 from ..codes.queries import EncodedQueries
 from .base import BaseHasher, supported
+from .star.star_training import initial_codewords, warn_about_length
 
 
 class WordHasher(BaseHasher):
@@ -26,8 +32,51 @@ class WordHasher(BaseHasher):
     sharpness_ : how fast words of this length lose the probability of a class with the distance from its codeword
     """
 
+    codewords: CodewordsLike
     codewords_: np.ndarray
+    codebook_seed_: int
     sharpness_: float
+
+    @abstractmethod
+    def _unseen_posteriors(self) -> np.ndarray:
+        """Return posteriors of rows of the fit that took no part in their own."""
+
+    def with_bits(self, n_bits: int, codewords: CodewordsLike | None = None) -> Self:
+        """Return a fitted hasher of another length or with other codewords, without a second fit.
+
+        It shares the arrays of this one. The codes are those of a fit with ``n_bits`` and the same seed.
+
+        Parameters
+        ----------
+        n_bits : int
+        codewords : {"separated", "random"}, array of shape (n_classes, n_bits) or Codebook, default=None
+            None is the setting of this hasher; "separated" if that was an array; and if it was a Codebook, one of the
+            same classes and reserved words.
+        """
+        check_is_fitted(self)
+        if codewords is None:
+            codewords = self.codewords if isinstance(self.codewords, str) else "separated"
+            if isinstance(self.codewords, Codebook):
+                codewords = self.codewords.resized(n_bits)
+        other: Self = clone(self).set_params(n_bits=n_bits, codewords=codewords)
+        for name, value in self._learned_state().items():
+            setattr(other, name, value)
+        other._set_codewords(check_integer(n_bits, "n_bits", low=1), codewords)
+        return other
+
+    def _set_codewords(self, n_bits: int, codewords: CodewordsLike) -> None:
+        """Set the codewords, and everything else that depends on them."""
+        warn_about_length(len(self.classes_), n_bits)
+        rng = np.random.RandomState(self.codebook_seed_)
+        self.codewords_ = initial_codewords(codewords, self.classes_, n_bits, rng, distinct=True)
+        self.codebook_ = self._make_codebook(codewords)
+        self.n_bits_ = n_bits
+        self.sharpness_ = 1.0
+        if self.words is not None:
+            self.sharpness_ = HammingWords.fitted(self.codewords_, self._unseen_posteriors()).sharpness
+
+    def _make_codebook(self, given: CodewordsLike) -> Codebook:
+        return given if isinstance(given, Codebook) else Codebook(self.codewords_, self.classes_)
 
     @property
     def words(self) -> HammingWords | None:

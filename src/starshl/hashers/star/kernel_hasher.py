@@ -191,12 +191,6 @@ class KernelHasher(Rejection, BaseHasher):
             fit_digest = digest_of_fit(vars(self)) if earlier is None else earlier.fit_digest
         return Codebook(self.codewords_, self.classes_, fit_digest=fit_digest)
 
-    def _codewords_of_length(self, n_bits: int) -> str | Codebook:
-        """Return the setting of the codewords for another length."""
-        if isinstance(self.codewords, Codebook):
-            return self.codewords.resized(n_bits)
-        return self.codewords if isinstance(self.codewords, str) else "separated"
-
     def _read(self, X: SamplesLike) -> Samples:
         return SAMPLE_TYPES[self.sample_kind_].read(self, X, fitting=False)
 

@@ -14,7 +14,7 @@ from ..._common.labels import Labels, LabelsLike, check_labels
 from ..._common.threads import using_threads
 from ..._common.validation import SamplesLike, Seed
 from ...codes.binary import BinaryCodes
-from ...codes.codebook import CodewordsLike
+from ...codes.codebook import Codebook, CodewordsLike
 from ...codes.hamming_words import HammingWords, spread_rows
 from ...learning.graphs.label_spreading import FEWEST_TELLING, SpreadLabels
 from ...learning.graphs.neighbor_graph import NeighborGraph
@@ -41,7 +41,7 @@ from .ridge_training import (
     solve_exactly,
 )
 from .samples import Samples, read_training_samples
-from .star_training import check_codebook, initial_codewords, warn_about_length
+from .star_training import check_codebook
 from .storage import check_star_ridge
 
 _SEEDS = np.iinfo(np.int32).max
@@ -249,28 +249,6 @@ class StarRidge(WordHasher, KernelHasher):
         self._set_codewords(settings.n_bits, self.codewords)
         return self
 
-    def with_bits(self, n_bits: int, codewords: CodewordsLike | None = None) -> Self:
-        """Return a fitted hasher of another length or with other codewords, without a second fit.
-
-        It shares the arrays of this one. The codes are those of a fit with ``n_bits`` and the same seed.
-
-        Parameters
-        ----------
-        n_bits : int
-        codewords : {"separated", "random"}, array of shape (n_classes, n_bits) or Codebook, default=None
-            None is the setting of this hasher; "separated" if that was an array; and if it was a Codebook, one of the
-            same classes and reserved words.
-        """
-        check_is_fitted(self)
-        if codewords is None:
-            codewords = self._codewords_of_length(n_bits)
-        other: Self = clone(self).set_params(n_bits=n_bits, codewords=codewords)
-        settings = other._settings()
-        for name, value in self._learned_state().items():
-            setattr(other, name, value)
-        other._set_codewords(settings.n_bits, codewords)
-        return other
-
     @property
     def words(self) -> HammingWords | None:
         """What codes of items stand for; None with a linear head."""
@@ -459,17 +437,11 @@ class StarRidge(WordHasher, KernelHasher):
         )
         self._store_novelty(training.rule(seed))
 
-    def _set_codewords(self, n_bits: int, codewords: CodewordsLike) -> None:
-        """Set the codewords, and everything else that depends on them."""
-        warn_about_length(len(self.classes_), n_bits)
-        rng = np.random.RandomState(self.codebook_seed_)
-        self.codewords_ = initial_codewords(codewords, self.classes_, n_bits, rng, distinct=True)
-        self.codebook_ = self._codebook(codewords, is_named=bool(self.labeled_.any()))
-        self.n_bits_ = n_bits
-        self.sharpness_ = 1.0
-        if self.head_ == "posterior":
-            few = self.training_scores_[spread_rows(len(self.training_scores_))].astype(np.float64)
-            self.sharpness_ = HammingWords.fitted(self.codewords_, self._posteriors(few)).sharpness
+    def _make_codebook(self, given: CodewordsLike) -> Codebook:
+        return self._codebook(given, is_named=not self.holds_clusters)
+
+    def _unseen_posteriors(self) -> np.ndarray:
+        return self._posteriors(self.training_scores_[spread_rows(len(self.training_scores_))].astype(np.float64))
 
     def _predicted_index(self, X: SamplesLike) -> np.ndarray:
         """Return the most probable class, also where several classes share a codeword."""
