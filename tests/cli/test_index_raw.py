@@ -2,12 +2,16 @@
 
 import json
 import shutil
+import sys
+import types
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from starshl import Collection
+from starshl import Collection, StarRidge
+from starshl.collection import import_pictures
+from starshl.data.features import Embedder, Reduce
 
 
 @pytest.fixture
@@ -221,3 +225,56 @@ def test_texts_are_binarized_beside_the_vectors_of_other_embedders(places, tmp_p
     assert found.count("hot soup of") == 2, "the text is shown with every hit"
     refused = starshl("index", words[0], tmp_path / "other", *words[2:-3], "--vectors", "text")
     assert (refused.exit_code, "for vectors, not for texts" in refused.stderr) == (2, True)
+
+
+def test_rows_of_a_file_go_through_the_embedder_of_a_collection_of_rows(tmp_path, starshl, run):
+    rows = np.random.default_rng(0).normal(size=(60, 5)) + 4 * (np.arange(60) % 2)[:, None]
+    embedder = Embedder("rows", [Reduce(2)])
+    vectors = embedder.fit_embed(rows)
+    hasher = StarRidge(8, random_state=0).fit(vectors, np.arange(60) % 2)
+    Collection.create(tmp_path / "rows", hasher, embedder=embedder, vectors="float16").close()
+    np.save(tmp_path / "x.npy", rows)
+    assert "60 items stored" in run("add", tmp_path / "rows", tmp_path / "x.npy").stdout
+    with Collection(tmp_path / "rows", read_only=True) as made:
+        assert np.allclose(made.vectors([59])[0], vectors[59], atol=0.01)
+    np.save(tmp_path / "q.npy", rows[:1])
+    (hits,) = json.loads(run("search", tmp_path / "rows", tmp_path / "q.npy", "-k", "1", "--json").stdout)
+    assert (hits[0]["id"], hits[0]["rescored"] < 0.1) == (0, True)
+    assert starshl("predict", tmp_path / "rows", tmp_path / "q.npy").stdout.split() == ["0"]
+
+
+class _OfBoth:
+    """What is used of a model of sentence-transformers in which texts are near their pictures."""
+
+    max_seq_length = 64
+
+    def __init__(self, name, device):
+        pass
+
+    def __getitem__(self, number):
+        return type("CLIPModel", (), {})()
+
+    def state_dict(self):
+        return {}
+
+    def tokenizer(self, text):
+        return {"input_ids": text.split()}
+
+    def encode(self, items, **_):
+        return np.array([self.color(each) for each in items], np.float32) / 255
+
+    def color(self, item):
+        if isinstance(item, str):
+            return [255.0 * (name in item) for name in ("red", "green", "blue")]
+        return np.asarray(item.convert("RGB")).reshape(-1, 3).mean(axis=0)
+
+
+def test_a_collection_of_pictures_is_searched_by_text_if_its_embedder_takes_both(tmp_path, run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sentence_transformers", types.SimpleNamespace(SentenceTransformer=_OfBoth))
+    for name, (red, blue) in {"warm": (255, 0), "cold": (0, 255)}.items():
+        (tmp_path / "photos" / name).mkdir(parents=True)
+        for number in range(12):
+            Image.new("RGB", (16, 16), (red, number, blue)).save(tmp_path / "photos" / name / f"{number}.png")
+    import_pictures(tmp_path / "photos", tmp_path / "album", embedder="sentence-transformers:both-kinds")
+    found = run("search", tmp_path / "album", "--text", "something blue", "-k", "3", "--json").stdout
+    assert [hit["label"] for hit in json.loads(found)[0]] == ["cold"] * 3

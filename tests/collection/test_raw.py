@@ -11,7 +11,7 @@ from sklearn.preprocessing import Normalizer
 
 from starshl import Collection
 from starshl.collection import Preview
-from starshl.data.features import Embedder, Text, preview_of
+from starshl.data.features import Embedder, Reduce, Scale, Text, preview_of
 from starshl.exceptions import CollectionFormatError
 from starshl.hashers.baselines import LSHash
 
@@ -196,3 +196,31 @@ def test_damaged_previews_are_found(texts, statement, message):
         connection.execute(statement)
     with Collection(texts) as collection, pytest.raises(CollectionFormatError, match=message):
         collection.verify()
+
+
+def test_rows_are_what_an_embedder_takes_like_texts_and_pictures(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(40, 6)) * [1, 100, 1, 1, 1, 1]
+    embedder = Embedder("rows", [Scale(), Reduce(3)])
+    vectors = embedder.fit_embed(rows)
+    assert (embedder.takes, embedder.dimension) == (("rows",), 3)
+    with Collection.create(tmp_path / "rows", LSHash(32, random_state=0).fit(vectors), embedder=embedder) as made:
+        made.add(made.embed(rows))
+    with Collection(tmp_path / "rows") as again:
+        assert (again.kind, again.takes) == ("rows", ("rows",))
+        assert np.array_equal(again.embed(rows), vectors)
+        assert again.search(again.embed(rows[7:8]), k=1)[0][0].id == 7
+        with pytest.raises(ValueError, match="6 features"):
+            again.embed(rows[:, :4])
+
+
+def test_a_function_of_two_kinds_gets_each_as_it_is():
+    def of_texts_and_rows(items):
+        return np.array([[len(item), 1.0 if isinstance(item, str) else 0.0] for item in items])
+
+    embedder = Embedder(["texts", "rows"], [of_texts_and_rows])
+    assert embedder.embed(["four", np.zeros(3)]).tolist() == [[4, 1], [3, 0]]
+    only_rows = Embedder("rows", [lambda rows: np.asarray(rows)[:, :2]])
+    assert only_rows.embed(np.arange(6.0).reshape(2, 3)).tolist() == [[0, 1], [3, 4]]
+    with pytest.raises(ValueError, match="empty"):
+        embedder.embed(["", np.zeros(3)])

@@ -14,7 +14,7 @@ from PIL import Image
 from starshl import Collection
 from starshl.client import AsyncClient, Client, ServiceProblem
 from starshl.collection import Preview
-from starshl.data.features import Text
+from starshl.data.features import Embedder, Reduce, Text
 from starshl.hashers.baselines import LSHash
 from starshl.service import Service, create_app, inputs
 from starshl.service.errors import BusyError
@@ -329,3 +329,24 @@ def test_pages_of_a_collection_whose_function_is_not_at_hand_are_shown_and_ask_f
         service.close()
     assert page.status_code == 200
     assert (answer.status_code, "describe" in answer.json()["detail"]) == (422, True)
+
+
+def test_rows_go_through_the_embedder_of_a_collection_of_rows(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(30, 5))
+    embedder = Embedder("rows", [Reduce(3)])
+    hasher = LSHash(32, random_state=0).fit(embedder.fit_embed(rows))
+    with Collection.create(tmp_path / "own", hasher, vectors="float16", embedder=embedder) as own:
+        own.add(own.embed(rows))
+    service = InProcess(create_app(lambda observer: Service([tmp_path / "own"], observer=observer)))
+    try:
+        root = "/collections/own"
+        found = service("POST", f"{root}/search", json={"rows": rows[4:6].tolist(), "k": 1}).json()
+        added = service("POST", f"{root}/items", json={"items": [{"row": (rows[0] + 1).tolist()}]})
+        refused = service("POST", f"{root}/search", json={"rows": [[1, "a"]]})
+        page = service("GET", "/explore/own", root="")
+    finally:
+        service.close()
+    assert [result["hits"][0]["id"] for result in found["results"]] == [4, 5]
+    assert added.status_code in (200, 201)
+    assert (refused.status_code, "rows[0] holds more than numbers" in refused.json()["detail"]) == (422, True)
+    assert page.status_code == 200

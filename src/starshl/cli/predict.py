@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +13,7 @@ import typer
 from .._common.cells import guarded
 from .._common.warn import warn_caller
 from .._common.words import counted
-from .index.common import holds_texts
+from .index.common import embedded_rows, holds_texts
 from .options import (
     AsJson,
     Decimal,
@@ -155,7 +155,7 @@ def _classifier(path: Path, jobs: int | None) -> tuple[BaseHasher, ShownClasses]
 
 
 def _embedded(path: Path, source: Path, columns: Columns, jobs: int | None) -> Table | None:
-    """Return the vectors of texts for a collection of texts with their labels, None for every other file and model."""
+    """Return what the embedder of a collection makes of texts or rows, with their labels; None if none is used."""
     if not is_collection(path):
         return None
     from ..collection.collection import Collection
@@ -163,6 +163,9 @@ def _embedded(path: Path, source: Path, columns: Columns, jobs: int | None) -> T
     from ..data.tables.reading import Table
 
     with Collection(path, read_only=True) as collection:
+        if collection.kind == "rows":
+            table = read_rows(source, columns, collection.hasher)
+            return replace(table, X=embedded_rows(collection, table.X))
         if not holds_texts(collection, source, columns.vectors):
             return None
         texts, about = read_texts(source, text_field(collection), columns, {})

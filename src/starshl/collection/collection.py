@@ -746,24 +746,30 @@ class Collection:
             self._embedder = name, load_embedder(self.folder, name, self._given)
         return self._embedder[1]
 
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """What :meth:`embed` makes vectors of; nothing without an embedder."""
+        embedder = self.embedder
+        return () if embedder is None else embedder.takes
+
     def embed(self, raw: Any, *, warn_unknown: bool = True) -> np.ndarray:
-        """Return the vectors of raw pictures (paths, bytes or arrays) or texts, one row per item, to search or add.
+        """Return the vectors of raw pictures (paths, bytes or arrays), texts or rows, one per item, to search or add.
 
         Parameters
         ----------
-        raw : list of pictures or texts
-            What :attr:`kind` says.
+        raw : list of pictures or texts, or matrix of rows
+            What :attr:`takes` says.
         warn_unknown : bool, default=True
             Warn of texts without any known word, whose vectors are zeros, and of texts that are cut.
         """
         embedder = self.embedder
         if embedder is None:
             raise ValueError(
-                "This collection has no embedder: it takes vectors, not pictures or texts. Make a collection with an "
+                "This collection has no embedder: it takes vectors as they are. Make a collection with an "
                 "embedder: Collection.create(..., embedder=...)."
             )
         vectors = embedder.embed(raw)
-        if warn_unknown and self.kind == "texts":
+        if warn_unknown and all(isinstance(item, str) for item in raw) and "texts" in embedder.takes:
             for note in text_notes(embedder, raw, vectors):
                 warn_caller(note)
         return vectors

@@ -115,7 +115,11 @@ def _model(collection: Collection, picture: Sequence[int] | None) -> tuple[bytes
     except NotExpressibleError as error:
         return None, {"n_features": 0, "picture": None, "why_not": str(error)}
     shape = _picture(collection, first, reader, picture, n_features)
-    about = {"n_features": n_features, "picture": shape, "takes": _takes(first, has_embedder=bool(steps))}
+    about = {
+        "n_features": n_features,
+        "picture": shape,
+        "takes": _takes(first, has_embedder=bool(steps) and collection.kind != "rows"),
+    }
     about["classes"] = [str(label) for label in hasher.class_labels]
     if isinstance(first, Text):
         about["known_words"] = [str(word) for word in first.words_]

@@ -98,12 +98,11 @@ def _embed_picture(searcher: Searcher, content: bytes) -> tuple[np.ndarray, Any]
 
 def _check_kind(searcher: Searcher, kind: str) -> None:
     with searcher.opened() as collection:
-        embedder = collection.embedder if collection.kind != kind else None
-        if collection.kind != kind and (embedder is None or kind not in embedder.takes):
+        takes = collection.takes
+        if kind not in takes:
             raise ValueError(
                 f"The items of this collection are {collection.kind}, so it takes no {kind}. Send "
-                f"{'vectors' if collection.kind == 'vectors' else f'{collection.kind} or vectors'}, or make a "
-                f"collection of {kind} with: {_COMMANDS[kind]}."
+                f"{' or '.join([*takes, 'vectors'])}, or make a collection of {kind} with: {_COMMANDS[kind]}."
             )
 
 
@@ -138,6 +137,8 @@ def row_vectors(searcher: Searcher, rows: Sequence[TableRow], name: str = "rows[
     def prepare() -> np.ndarray:
         with searcher.opened() as collection:
             hasher = collection.hasher
+            if collection.kind == "rows":
+                return collection.embed(_numbers(rows, name), warn_unknown=False)
         cells = _cells(hasher, rows, name)
         width = hasher.vector_width
         return cells if width is None or width == cells.shape[1] else kept_rows(hasher, cells, width)
@@ -159,6 +160,17 @@ def row_items(searcher: Searcher, rows: Sequence[TableRow], items: NewItems) -> 
         return replace(items, vectors=vectors, metadata=metadata)
 
     return map_future(row_vectors(searcher, rows, "items[{}].row"), complete)
+
+
+def _numbers(rows: Sequence[TableRow], name: str) -> np.ndarray:
+    """Return rows for an embedder, which takes numbers in their order."""
+    for number, row in enumerate(rows):
+        if isinstance(row, Mapping) or not all(isinstance(cell, int | float) for cell in row):
+            raise ValueError(f"{name.format(number)} holds more than numbers. The embedder takes lists of numbers.")
+        if len(row) != len(rows[0]):
+            told = f"{name.format(number)} has {len(row)} values, and {name.format(0)} has {len(rows[0])}"
+            raise ValueError(f"{told}. Send rows of one length.")
+    return np.array(rows, dtype=np.float64)
 
 
 def _cells(hasher: BaseHasher, rows: Sequence[TableRow], name: str) -> np.ndarray:

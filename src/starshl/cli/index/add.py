@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from dataclasses import replace as dataclass_replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,6 +28,7 @@ from .common import (
     Folder,
     LabelsFromFolders,
     busy,
+    embedded_rows,
     encode_items,
     feature_columns,
     folder_lines,
@@ -144,6 +146,7 @@ def _add_vectors(
     with holding_vectors(collection, input) as check:
         table = read_rows(input, columns, collection.hasher, as_items=True)
         check(table.X)
+    table = dataclass_replace(table, X=embedded_rows(collection, table.X))
     kept = [name for name in collection.kept_features() if name in (table.feature_names or ())]
     table = with_kept_features(table, kept)
     if not replace:

@@ -220,7 +220,12 @@ def _read_vectors(input: Path, columns: Columns, collection: Collection) -> Any:
     with holding_vectors(collection, input) as check:
         rows = read_vectors(input, columns)
         check(rows)
-    return rows
+    return embedded_rows(collection, rows)
+
+
+def embedded_rows(collection: Collection, rows: Any) -> Any:
+    """Return what the embedder of a collection of rows makes of those of a file, and other rows as they are."""
+    return collection.embed(rows) if collection.kind == "rows" else rows
 
 
 @contextmanager
@@ -255,11 +260,12 @@ def holding_vectors(collection: Collection, input: Path) -> Iterator[Callable[[A
 
 
 def _check_takes(collection: Collection, kind: str) -> None:
-    if collection.kind == kind and collection.embedder is not None:
+    if kind in collection.takes:
         return
-    takes = {
-        "vectors": "vectors, in a .npy, .npz, .csv, .tsv, .jsonl or .parquet file",
-        "texts": "texts, in a table or a .txt file, or vectors",
-        "pictures": "pictures, folders of pictures, or vectors",
-    }["vectors" if collection.embedder is None else collection.kind]
-    raise ValueError(f"The items of this collection are {collection.kind}, so it takes no {kind}. It takes {takes}.")
+    named = {"texts": "texts, in a table or a .txt file", "pictures": "pictures, folders of pictures"}
+    takes = [named[each] for each in collection.takes if each in named]
+    takes.append("rows, in a table" if "rows" in collection.takes else "vectors, in a table or an array")
+    raise ValueError(
+        f"The items of this collection are {collection.kind}, so it takes no {kind}. It takes {', or '.join(takes)}: "
+        "files ending in .npy, .npz, .csv, .tsv, .jsonl or .parquet."
+    )

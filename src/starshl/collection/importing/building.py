@@ -302,9 +302,9 @@ def _rows(X: Any, chosen: np.ndarray) -> Any:
 
 
 def embedder_for(collection: Collection, kind: str) -> Embedder:
-    """Return the embedder of a collection of this kind, or say what the collection takes."""
+    """Return the embedder of a collection if it takes this kind, or say what the collection takes."""
     embedder = collection.embedder
-    if embedder is None or collection.kind != kind:
-        takes = "vectors" if embedder is None else collection.kind
+    if embedder is None or kind not in embedder.takes:
+        takes = "vectors" if embedder is None else " and ".join(embedder.takes)
         raise ValueError(f"The items of this collection are {collection.kind}; it takes {takes}, not {kind}.")
     return embedder

@@ -29,7 +29,7 @@ _PORTION = 1024  # rows that steps after the reading ones take at a time
 
 
 class Embedder:
-    """A name, and the steps that turn raw texts or pictures into vectors, one after the other.
+    """A name, and the steps that turn raw texts, pictures or rows into vectors, one after the other.
 
     The first steps read items: they are networks and readers of picture files, and learn nothing. Those after them may
     learn from the items, as the words of ``tfidf``. :func:`make_embedder` makes those that have a name. A
@@ -37,14 +37,15 @@ class Embedder:
 
     Parameters
     ----------
-    takes : {"texts", "pictures"}, or both in a sequence
-        What items are: texts as strings, pictures as files, bytes, arrays or Pillow pictures.
+    takes : {"texts", "pictures", "rows"}, or several in a sequence
+        What items are: texts as strings, pictures as files, bytes, arrays or Pillow pictures, rows as a matrix.
     steps : list
         Steps of :mod:`starshl.data.features`, which are saved as data; other transformers; and functions from a list of
-        texts or Pillow pictures to a matrix with one row for each. A file holds no code: pass such transformers and
-        functions again to :meth:`load`.
+        texts or Pillow pictures, or from a matrix of rows, to a matrix with one row for each. A file holds no code:
+        pass such transformers and functions again to :meth:`load`.
     examples : list of raw items, default=None
-        A few of them identify transformers that are not in the file when they are passed again; functions need none.
+        A few of them identify transformers that are not in the file when they are passed again; functions of texts or
+        pictures need none.
     name : str, default=None
         None is the names of the steps.
 
@@ -77,7 +78,7 @@ class Embedder:
         self.steps = _checked_steps(steps, self.takes)
         self.name = name or " + ".join(_name_of(step) for step in self.steps)
         if examples is None and isinstance(self.steps[0], Function):
-            examples = PROBED[self.takes[0]]
+            examples = PROBED.get(self.takes[0])
         self._probes = take_probes(self.steps, examples if self.is_fitted else None)
 
     def __repr__(self) -> str:

@@ -11,7 +11,7 @@ from .picture_files import open_picture
 
 _SIDE = 64  # pixels
 _ROWS, _COLUMNS = np.mgrid[:_SIDE, :_SIDE].astype(np.uint8)
-#: Items by what is made of them a function is told from others when it is passed again.
+#: Items by what is made of them a function is told from others when it is passed again; rows may have any width.
 PROBED: dict[str, Sequence[Any]] = {
     "texts": ("a red car", "fresh bread and butter", "How do I change my address?"),
     "pictures": (
@@ -22,7 +22,7 @@ PROBED: dict[str, Sequence[Any]] = {
 
 
 class Function:
-    """A function from a list of texts or Pillow pictures to a matrix with one row for each.
+    """A function from a list of texts or Pillow pictures, or from rows, to a matrix with one row for each.
 
     No file holds it. Pass it again where a file is opened: what it makes of a few examples is compared.
     """
@@ -37,8 +37,8 @@ class Function:
         return getattr(self.function, "__name__", type(self.function).__name__)
 
     def transform(self, X: Sequence[Any]) -> np.ndarray:
-        """Return the rows of texts or pictures; pictures are opened first."""
-        items = [item if isinstance(item, str) and "texts" in self.takes else open_picture(item) for item in X]
+        """Return the vectors of items; pictures are opened first."""
+        items: Any = X if self.takes == ("rows",) else [self._opened(item) for item in X]
         rows = np.asarray(self.function(items))
         if rows.ndim != 2 or len(rows) != len(items) or rows.dtype.kind not in "fiu" or not np.isfinite(rows).all():
             raise ValueError(
@@ -52,3 +52,8 @@ class Function:
             )
         self.n_features_out_ = rows.shape[1]
         return rows
+
+    def _opened(self, item: Any) -> Any:
+        is_text = isinstance(item, str) and "texts" in self.takes
+        is_row = "rows" in self.takes and not isinstance(item, str | bytes) and np.ndim(item) == 1
+        return item if is_text or is_row else open_picture(item)

@@ -5,5 +5,5 @@ from __future__ import annotations
 from typing import Literal, TypeAlias, get_args
 
 #: What an embedder takes.
-RawKind: TypeAlias = Literal["texts", "pictures"]
+RawKind: TypeAlias = Literal["texts", "pictures", "rows"]
 RAW_KINDS: tuple[str, ...] = get_args(RawKind)

@@ -55,7 +55,7 @@ def check_items(items: Sequence[Any], takes: Sequence[str]) -> None:
         raise TypeError(f"items is a single {type(items).__name__}; give a list of them.")
     if "texts" not in takes:
         return
-    if "pictures" not in takes:
+    if set(takes) == {"texts"}:
         other = next((item for item in items if not isinstance(item, str)), "")
         if not isinstance(other, str):
             raise ValueError(

@@ -181,16 +181,16 @@ def _form(searcher: Searcher) -> dict[str, Any]:
             "classes": class_rows(collection.label_counts(), collection.guesses()),
             "fields": fields,
             "choices": {name: sorted(values) for name, values in choices.items() if len(values) <= _MOST_CHOICES},
-            "takes": collection.kind if _can_embed(collection) else "vectors",
+            "takes": _takes(collection),
         }
 
 
-def _can_embed(collection: Collection) -> bool:
-    """Return whether the collection has an embedder, with its library and all that its file does not hold at hand."""
+def _takes(collection: Collection) -> tuple[str, ...]:
+    """Return what the embedder of a collection takes; nothing if its library, or what its file lacks, is not here."""
     try:
-        return collection.embedder is not None
+        return collection.takes
     except (MissingExtraError, ValueError):
-        return False
+        return ()
 
 
 def _upload(searcher: Searcher, content: bytes, name: str) -> Future[Upload]:
