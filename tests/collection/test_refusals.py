@@ -243,11 +243,12 @@ def hot_journal(database, super_journal):
 OWN_NAMES = ["vectors-0.bin", "writer.lock", "acknowledged", "items.sqlite", "items.sqlite-wal", "items.sqlite-shm"]
 
 
-@pytest.mark.parametrize("name", [*OWN_NAMES, "hasher.draft", "embedder-0123456789abcdef.star", "MODEL"])
+@pytest.mark.parametrize("name", [*OWN_NAMES, "hasher.draft", "embedder-0123456789abcdef.star", "MODEL", "SPACE"])
 @pytest.mark.parametrize("what", ["link", "dangling link"])
 def test_links_among_its_own_files_are_refused_and_what_they_point_at_stays(kept, tmp_path, name, what):
-    model = next(kept.glob("hasher-*.star"))
-    path, victim = (model if name == "MODEL" else kept / name), tmp_path / "victim"
+    patterns = {"MODEL": "hasher-*.star", "SPACE": "space-*.star"}
+    path = next(kept.glob(patterns[name])) if name in patterns else kept / name
+    victim = tmp_path / "victim"
     content = (path.read_bytes() if path.exists() else b"") + b"precious" * 10_000
     if what == "link":
         victim.write_bytes(content)

@@ -266,11 +266,11 @@ def replace_model(
         vectors = None
         if X is not None and change.state.vectors is not None:
             vectors = kept_rows(hasher, X, hasher.vector_width or 0)
-        model, space_id = save_model(change.folder, hasher, kernels)
+        model, space = save_model(change.folder, hasher, kernels)
         session.use_kernels(model, kernels)
         change.store.set_meta("model", model)
         change.store.set_meta("n_bits", own.n_bits)
-        change.store.set_meta("space", space_id)
+        change.store.set_meta("space", space.space_id or "")
         change.class_ids(texts_of_classes(hasher))
         vocabulary = change.state.vocabulary
         class_ids = [vocabulary.require(text) for text in texts_of_classes(hasher)]

@@ -142,7 +142,8 @@ class Collection:
             meta: dict[str, str | int] = {"fields": fields_text(check_fields(fields or {}))}
             meta |= {} if vectors is None else create_vectors(draft, vectors, hasher)
             meta |= item_meta(draft, hasher, made, kind, title)
-            model, meta["space"] = save_model(draft, hasher, kernels)
+            model, space = save_model(draft, hasher, kernels)
+            meta["space"] = space.space_id or ""
             vocabulary = Vocabulary().with_names(texts_of_classes(hasher), 0)
             meta["model_classes"] = ModelClasses.of(range(len(vocabulary.names)), 0, vocabulary).content
             Store.create(draft / DATABASE, model, hasher.n_bits_, meta, vocabulary.events)
@@ -183,7 +184,7 @@ class Collection:
             return f"{name}, closed)"
         with self.reading() as (state, _):
             items, bits = counted(len(state.index), "item"), counted(state.index.n_bits, "bit")
-            return f"{name}, {items}, {bits} of {state.hasher.method_name})"
+            return f"{name}, {items}, {bits} of {state.space.method})"
 
     def __len__(self) -> int:
         with self.reading() as (state, _):
@@ -211,7 +212,7 @@ class Collection:
     def space_id(self) -> str | None:
         """The identity of the space of the codes, None if it is unknown; codes of other spaces are refused."""
         with self.reading() as (state, _):
-            return state.hasher.space_id_
+            return state.space.space_id
 
     @property
     def model_digest(self) -> str:
@@ -235,7 +236,7 @@ class Collection:
     def label_kind(self) -> str | None:
         """What labels must be: "text", "numbers" or "booleans"; None as long as there are none to compare with."""
         with self.reading() as (state, store):
-            return kind_of_labels(state.hasher, store)
+            return kind_of_labels(state, store)
 
     @cached_property
     def kind(self) -> str:

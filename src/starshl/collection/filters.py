@@ -20,14 +20,12 @@ from .._common.warn import warn_caller
 from ..exceptions import CollectionFormatError, InputError, InputWarning
 from .chunks import CLASSES, Column, field_column
 from .fields import Value, value_in
-from .items import class_kind
 from .labels import check_kind
 from .options import Condition, Filters, Scalar
 from .state import State
 from .store import Store
 
 if TYPE_CHECKING:
-    from ..hashers.base import BaseHasher
     from .guesses import Guesses
 
 _ORDERINGS = ("<", "<=", ">", ">=")
@@ -78,7 +76,7 @@ def _meeting(state: State, store: Store, filters: Filters) -> np.ndarray:
 
 def _labeled(state: State, store: Store, texts: tuple[str, ...]) -> np.ndarray:
     """Return which items have one of these labels."""
-    check_kind(texts, kind_of_labels(state.hasher, store) or "", "the collection")
+    check_kind(texts, kind_of_labels(state, store) or "", "the collection")
     if not texts:
         return np.zeros(len(state.index), np.bool_)
     note = unknown_labels_note(state, store, texts)
@@ -93,7 +91,7 @@ def _labeled(state: State, store: Store, texts: tuple[str, ...]) -> np.ndarray:
 
 def _guessed(state: State, store: Store, texts: tuple[str, ...], guesses: Guesses | None) -> np.ndarray:
     """Return the ids of the items whose label is guessed to be one of these."""
-    check_kind(texts, kind_of_labels(state.hasher, store) or "", "the collection")
+    check_kind(texts, kind_of_labels(state, store) or "", "the collection")
     if guesses is None:
         raise InputError(
             "{parameter} asks for guessed labels, and no labels were guessed in this collection",
@@ -104,9 +102,9 @@ def _guessed(state: State, store: Store, texts: tuple[str, ...], guesses: Guesse
     return guesses.among(texts)
 
 
-def kind_of_labels(hasher: BaseHasher, store: Store) -> str | None:
+def kind_of_labels(state: State, store: Store) -> str | None:
     """Return what labels must be, by the classes of the hasher or by the labels stored; None if anything goes."""
-    return class_kind(hasher) or store.text_meta("label_kind") or None
+    return state.space.class_kind or store.text_meta("label_kind") or None
 
 
 def unknown_labels_note(state: State, store: Store, texts: Sequence[str]) -> str | None:

@@ -8,11 +8,13 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from threading import Lock
+from typing import TYPE_CHECKING, TypeAlias
 
 from .. import hashers
 from .._common.platform import lock_file, sync_folder
 from ..exceptions import CollectionError, CollectionFormatError, CollectionInUseError
+from .code_space import CodeSpace
 
 if TYPE_CHECKING:
     from ..hashers.base import BaseHasher
@@ -24,7 +26,7 @@ _HASHER_DRAFT = "hasher.draft"
 _ROLLBACK_JOURNAL = "items.sqlite-journal"
 _HASHER_NAME = re.compile(r"hasher-[0-9a-f]{16}\.star")
 _OWN_NAME = re.compile(
-    r"items\.sqlite(-wal|-shm)?|acknowledged|writer\.lock|(hasher|embedder)-[0-9a-f]{16}\.star"
+    r"items\.sqlite(-wal|-shm)?|acknowledged|writer\.lock|(hasher|space|embedder)-[0-9a-f]{16}\.star"
     r"|vectors-[0-9]{1,19}\.bin|(hasher|embedder)\.draft|\..*\.partial"
 )
 
@@ -87,42 +89,54 @@ def lock_for_writing(path: Path) -> int:
         ) from error
 
 
-class SavedModel(NamedTuple):
-    """The name of a model file, and the space of the codes that the loaded model makes; "" if it is unknown."""
+class Model:
+    """A model of the folder: what searches need to know of it at once, and the hasher, loaded when it is first used."""
 
-    name: str
-    space_id: str
+    def __init__(self, folder: Path, name: str, kernels: Kernels) -> None:
+        if not _HASHER_NAME.fullmatch(name):
+            raise CollectionFormatError.damaged(f"{name!r} cannot be the name of its model", folder)
+        self.name, self._path, self._kernels = name, folder / name, kernels
+        if not self._path.is_file():
+            raise CollectionFormatError.damaged(f"its model file {str(self._path)!r} is missing")
+        if name != content_name(self._path, "hasher"):
+            raise CollectionFormatError.damaged(f"its model file {str(self._path)!r} was changed")
+        self.space = CodeSpace.read(_space_path(folder, name), name)
+        self._hasher: BaseHasher | None = None
+        self._loading = Lock()
+
+    @property
+    def hasher(self) -> BaseHasher:
+        """The fitted hasher."""
+        with self._loading:
+            if self._hasher is None:
+                hasher = hashers.load(self._path, kernels=self._kernels)
+                made, held = (hasher.n_bits_, hasher.space_id_), (self.space.n_bits, self.space.space_id)
+                if made != held:
+                    raise CollectionFormatError.damaged(f"its model makes codes of {made}, not of {held}")
+                self._hasher = hasher
+            return self._hasher
 
 
-def save_model(folder: Path, hasher: BaseHasher, kernels: Kernels) -> SavedModel:
+def save_model(folder: Path, hasher: BaseHasher, kernels: Kernels) -> tuple[str, CodeSpace]:
     """Save the hasher under a name made from its contents, so that the database names exactly this one.
+
+    Return this name, and the space of its codes, which is saved beside it.
 
     A hasher that these kernels cannot load again is refused, and no file of it is left.
     """
     draft = folder / _HASHER_DRAFT
     hasher.save(draft)
     try:
-        space_id = hashers.load(draft, kernels=kernels).space_id_ or ""
+        space = CodeSpace.of(hashers.load(draft, kernels=kernels))
     except BaseException:
         draft.unlink()
         raise
     name = content_name(draft, "hasher")
     os.replace(draft, folder / name)
+    space.save(_space_path(folder, name), name)
     # Flushed before the database names it, or a power cut could leave a database that names a missing model.
     sync_folder(folder)
-    return SavedModel(name, space_id)
-
-
-def load_model(folder: Path, name: str, kernels: Kernels) -> BaseHasher:
-    """Load the model of that name, if it is still what was saved."""
-    path = folder / name
-    if not _HASHER_NAME.fullmatch(name):
-        raise CollectionFormatError.damaged(f"{name!r} cannot be the name of its model", folder)
-    if not path.is_file():
-        raise CollectionFormatError.damaged(f"its model file {str(path)!r} is missing")
-    if name != content_name(path, "hasher"):
-        raise CollectionFormatError.damaged(f"its model file {str(path)!r} was changed")
-    return hashers.load(path, kernels=kernels)
+    return name, space
 
 
 def digest_of_model(model: str) -> str:
@@ -136,10 +150,15 @@ def digest_of_model(model: str) -> str:
 
 def discard_other_models(folder: Path, name: str) -> None:
     """Delete the models that are not in use, and the remains of a save that was cut short."""
-    for pattern in ("hasher-*.star", _HASHER_DRAFT, f".{_HASHER_DRAFT}.*.partial"):
+    kept = name, _space_path(folder, name).name
+    for pattern in ("hasher-*.star", "space-*.star", _HASHER_DRAFT, f".{_HASHER_DRAFT}.*.partial"):
         for path in folder.glob(pattern):
-            if path.name != name:
+            if path.name not in kept:
                 path.unlink()
+
+
+def _space_path(folder: Path, model: str) -> Path:
+    return folder / f"space-{digest_of_model(model)}.star"
 
 
 def content_name(path: Path, stem: str) -> str:

@@ -139,14 +139,8 @@ def item_codes(hasher: BaseHasher, own: BinaryCodes, places: np.ndarray) -> Item
     if from_label.any():
         known = Labels.from_index(hasher.classes_, places[from_label], hasher.classes_.dtype)
         packed[from_label] = hasher.relabel(own[np.flatnonzero(from_label)], known).packed
-    return ItemCodes(known_labels(hasher, replace(own, packed=packed), places), from_label)
-
-
-def known_labels(hasher: BaseHasher, codes: BinaryCodes, places: np.ndarray) -> BinaryCodes:
-    """Return codes of items that say which of them follow from a label, as indexes of some hashers need to know."""
-    if hasher.words is None or "relabel" not in hasher.supports:
-        return codes
-    return hasher.words.with_labels(codes, places)
+    codes = replace(own, packed=packed)
+    return ItemCodes(codes if hasher.words is None else hasher.words.with_labels(codes, places), from_label)
 
 
 def warn_of_unknown(hasher: BaseHasher, texts: Sequence[str | None], places: np.ndarray) -> None:

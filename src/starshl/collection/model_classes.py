@@ -58,14 +58,14 @@ class ModelClasses:
         return json.dumps([list(self.ids), self.version])
 
     @classmethod
-    def read(cls, content: str, vocabulary: Vocabulary, hasher: BaseHasher) -> ModelClasses:
-        """Undo :attr:`content`; a damaged file may hold anything there."""
+    def read(cls, content: str, vocabulary: Vocabulary, n_classes: int) -> ModelClasses:
+        """Undo :attr:`content`, for a hasher of so many classes; a damaged file may hold anything there."""
         try:
             ids, version = json.loads(content)
             found = cls.of([int(each) for each in ids], int(version), vocabulary)
         except (ValueError, TypeError, RecursionError) as error:
             raise CollectionFormatError.damaged(f"the classes of its model {content[:60]!r} cannot be read") from error
-        if len(found.ids) != len(texts_of_classes(hasher)) or not all(0 <= each < len(found.places) for each in ids):
+        if len(found.ids) != n_classes or not all(0 <= each < len(found.places) for each in ids):
             raise CollectionFormatError.damaged("its model has other classes than it says")
         return found
 

@@ -55,13 +55,13 @@ class Queries:
         if (X is None) == (items is None):
             raise ValueError("Give either X or items: rows to search for, or ids of stored items.")
         if options.min_probability is not None:
-            state.hasher.require("probability")
+            state.require("probability")
         if options.by_scores and "scores" not in state.index.supports:
             raise InputError(
                 "{parameter} orders items at equal Hamming distance, and this collection compares more than bits",
                 advice="Leave it out: queries of a {method} keep their posteriors, which order items more finely.",
                 parameter="by_scores",
-                method=state.hasher.method_name,
+                method=state.space.method,
             )
         if is_rescored(options, state):
             return cls._to_rescore(state, store, X, items, options)
@@ -91,8 +91,9 @@ class Queries:
         if X is not None:
             return replace(found, rescoring=Rescoring.of(options, state, kept_rows(state.hasher, X, n_columns)))
         vectors = state.vectors_of(store, np.asarray(items).tolist())
-        bare = state.hasher.without_steps()
-        scores = called_with_vectors(bare.decision_function, vectors) if by_scores else None
+        scores = None
+        if by_scores:
+            scores = called_with_vectors(state.hasher.without_steps().decision_function, vectors)
         return cls(found.encoded, scores, Rescoring.of(options, state, vectors))
 
     def part(self, rows: slice) -> Queries:
@@ -174,7 +175,7 @@ def near_items(state: State, queries: Queries, options: SearchOptions, among: np
         nearest = index.search(encoded, n, among=among, scores=ordering, **least)
         # An id of -1 is a place for which no item is likely enough.
         found = [Found(*each).taken(each[1] >= 0) for each in zip(nearest.distances, nearest.ids, strict=True)]
-    if "probability" in state.hasher.supports:
+    if "probability" in state.space.supports:
         found = [
             each._replace(probabilities=index.probabilities(encoded[query : query + 1], each.ids[None])[0])
             for query, each in enumerate(found)
@@ -264,10 +265,10 @@ class Rescoring:
     @classmethod
     def of(cls, options: SearchOptions, state: State, vectors: np.ndarray) -> Self:
         """Return how to rescore queries with these vectors."""
-        usual = _OVERSAMPLE_SHORT if state.hasher.n_bits_ <= _SHORT else _OVERSAMPLE
+        usual = _OVERSAMPLE_SHORT if state.space.n_bits <= _SHORT else _OVERSAMPLE
         oversample = usual if options.oversample is None else options.oversample
         metric = options.metric or "euclidean"
-        return cls(vectors, oversample, metric, state.hasher.vector_rule(metric))
+        return cls(vectors, oversample, metric, state.space.rules[metric])
 
     def n_listed(self, k: int, *, by_scores: bool) -> int:
         """Return how many items of the index candidates are chosen from."""

@@ -233,6 +233,7 @@ class Session:
             if embedder is not None:
                 check_embedder_file(self._folder, embedder)
             state = self._read(store)
+            _ = state.hasher  # refused if it cannot be loaded
             if state.vectors is not None:
                 for ids in batches(np.sort(state.index.ids).tolist()):
                     state.vectors.records(ids, store.vector_locations(ids))

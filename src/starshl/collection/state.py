@@ -13,18 +13,18 @@ from .._common.validation import SamplesLike
 from ..codes.binary import BinaryCodes, n_bytes
 from ..codes.queries import EncodedQueries
 from ..exceptions import CollectionFormatError
-from ..index.choice import make_index
 from ..index.memory import MemoryIndex
 from .chunks import CLASSES, ColumnCache
-from .folder import Kernels, load_model
-from .items import Row, known_labels
+from .code_space import CodeSpace
+from .folder import Kernels, Model
+from .items import Row
 from .model_classes import ModelClasses, ShownClasses
 from .store import Store
 from .vectors import VECTOR_DTYPES, RecordLayout, VectorFile
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from ..hashers.base import BaseHasher
+    from ..hashers.base import BaseHasher, Capability
 
 
 @dataclass(slots=True)
@@ -37,15 +37,14 @@ class FilterCache:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """One state: its number, the hasher by name and as an object, the classes, the codes, and the file of vectors.
+    """One state: its number, the model, the classes, the codes, and the file of vectors.
 
     Threads search it while others make the next one. ``n_at_choice`` is how many items there were when the kind of
     index was chosen. ``cache`` is shared with the states that follow.
     """
 
     generation: int
-    model: str
-    hasher: BaseHasher
+    loaded: Model
     vocabulary: Vocabulary
     classes: ModelClasses
     index: MemoryIndex
@@ -55,25 +54,24 @@ class State:
 
     @classmethod
     def read(cls, store: Store, folder: Path, kernels: Kernels, n_jobs: int | None) -> Self:
-        """Read the model and every code of the state that ``store`` sees."""
-        model = store.model_name()
-        hasher = load_model(folder, model, kernels)
-        n_bits = hasher.n_bits_
+        """Read every code of the state that ``store`` sees, and how its model compares them."""
+        model = Model(folder, store.model_name(), kernels)
+        space, n_bits = model.space, model.space.n_bits
         if store.meta("n_bits") != n_bits:
             raise CollectionFormatError.damaged(
                 f"its codes have {store.meta('n_bits')} bits, those of its model {n_bits}"
             )
-        _check_space(store, hasher)
+        _check_space(store, space)
         vectors = _vector_file(store, folder)
         ids, codes = _from_chunks(store, n_bits)
         vocabulary = store.read_vocabulary()
-        classes = ModelClasses.read(store.text_meta("model_classes"), vocabulary, hasher)
+        classes = ModelClasses.read(store.text_meta("model_classes"), vocabulary, space.n_classes)
         cache = FilterCache({}, None)
-        if hasher.words is not None:
-            codes = known_labels(hasher, codes, _places(store, classes, cache, len(ids)))
-        index = make_index(codes, ids, hasher=hasher, n_jobs=n_jobs)
+        if space.label_words is not None:
+            codes = space.label_words.with_labels(codes, _places(store, classes, cache, len(ids)))
+        index = space.make_index(codes, ids, n_jobs)
         n_at_choice, generation = max(len(ids), 1), store.meta("generation")
-        return cls(generation, model, hasher, vocabulary, classes, index, n_at_choice, vectors, cache)
+        return cls(generation, model, vocabulary, classes, index, n_at_choice, vectors, cache)
 
     def caught_up(self, store: Store) -> Self | None:
         """Return the state that ``store`` sees by reading only what changed, or None if that is not listed."""
@@ -86,12 +84,34 @@ class State:
         rows = store.rows(store.present(changed))
         _check_positions(rows, store, self.vectors)
         ids, codes = _unpacked(rows, self.index.n_bits)
-        codes = known_labels(self.hasher, codes, self.classes.places_of([row.class_id for row in rows]))
+        words = self.space.label_words
+        if words is not None:
+            codes = words.with_labels(codes, self.classes.places_of([row.class_id for row in rows]))
         touched = np.array(changed, np.int64)
         gone = touched[self.index.holds(touched)]
         known = replace(self, vocabulary=store.read_vocabulary(self.vocabulary))
         successor = known.changed(store.meta("generation"), gone, codes, ids)
         return successor if len(successor.index) == store.meta("n_items") else None
+
+    @property
+    def model(self) -> str:
+        """The name of the model."""
+        return self.loaded.name
+
+    @property
+    def hasher(self) -> BaseHasher:
+        """The fitted hasher, which is loaded when it is first used."""
+        return self.loaded.hasher
+
+    @property
+    def space(self) -> CodeSpace:
+        """How codes are compared, which needs no hasher."""
+        return self.loaded.space
+
+    def require(self, capability: Capability) -> None:
+        """Refuse what the hasher does not support."""
+        if capability not in self.space.supports:
+            self.hasher.require(capability)
 
     @property
     def shown_classes(self) -> ShownClasses:
@@ -144,12 +164,12 @@ class State:
         if gone is not None and len(gone):
             index.remove(gone)
         if codes is not None:
-            space_id = codes.space_id or self.hasher.space_id_
-            index.add(replace(codes, space_id=space_id, metric=self.hasher.code_metric), ids)
+            space_id = codes.space_id or self.space.space_id
+            index.add(replace(codes, space_id=space_id, metric=index.metric), ids)
         if len(index) < 2 * self.n_at_choice:
             return replace(self, generation=generation, index=index)
         held = np.sort(index.ids)
-        index = make_index(index.reconstruct(held), held, hasher=self.hasher, n_jobs=index.n_jobs)
+        index = self.space.make_index(index.reconstruct(held), held, index.n_jobs)
         return replace(self, generation=generation, index=index, n_at_choice=len(held))
 
 
@@ -166,9 +186,9 @@ def _vector_file(store: Store, folder: Path) -> VectorFile | None:
     return file
 
 
-def _check_space(store: Store, hasher: BaseHasher) -> None:
+def _check_space(store: Store, space: CodeSpace) -> None:
     """Refuse codes of another space than the model's."""
-    made, held = hasher.space_id_ or "", store.text_meta("space")
+    made, held = space.space_id or "", store.text_meta("space")
     if held != made:
         raise CollectionFormatError.damaged(f"its codes are of space {held}, those of the model of space {made}")
 

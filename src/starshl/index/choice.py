@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from .._common.validation import check_integer
@@ -92,12 +93,18 @@ def load_index(
         Threads of a search.
     """
     header, arrays = read_index_file(path, memory_map=memory_map, verify=verify)
+    header.pop("format")
     try:
-        if sorted(header) != ["format", "kind", "n_bits", "space_id"] or header["kind"] not in _KINDS:
-            raise ValueError(f"its header is {header}")
-        n_bits = check_integer(header["n_bits"], "its n_bits", low=1)
-        index = _KINDS[header["kind"]].from_arrays(n_bits, arrays, n_jobs=n_jobs)
-        index.space_id = check_space_id(header["space_id"])
-        return index
+        return unpack_index(header, arrays, n_jobs=n_jobs)
     except (TypeError, ValueError, OverflowError, MemoryError) as error:
         raise IndexFormatError.damaged(f"it does not hold a complete index ({error})", path) from error
+
+
+def unpack_index(header: dict[str, Any], arrays: dict[str, np.ndarray], *, n_jobs: int | None = None) -> MemoryIndex:
+    """Undo :meth:`starshl.index.MemoryIndex.pack`; raise ValueError for what a search cannot trust."""
+    if sorted(header) != ["kind", "n_bits", "space_id"] or header["kind"] not in _KINDS:
+        raise ValueError(f"its header is {header}")
+    n_bits = check_integer(header["n_bits"], "its n_bits", low=1)
+    index = _KINDS[header["kind"]].from_arrays(n_bits, arrays, n_jobs=n_jobs)
+    index.space_id = check_space_id(header["space_id"])
+    return index

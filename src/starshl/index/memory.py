@@ -124,8 +124,11 @@ class MemoryIndex(HammingIndex):
 
     def _save(self, path: str | os.PathLike[str]) -> None:
         """Write the index to one file; :func:`starshl.index.load_index` reads or memory-maps it."""
-        header = {"kind": self.kind, "n_bits": self.n_bits, "space_id": self.space_id}
-        write_index_file(path, header, self._stored_arrays())
+        write_index_file(path, *self.pack())
+
+    def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return the header and the arrays that a file holds."""
+        return {"kind": self.kind, "n_bits": self.n_bits, "space_id": self.space_id}, self._stored_arrays()
 
     def _stored_arrays(self) -> dict[str, np.ndarray]:
         return self._items.arrays()

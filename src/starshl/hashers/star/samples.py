@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
-from sklearn.cluster import KMeans
 
+from ..._common.lazy import library
 from ..._common.threads import tiles
 from ..._common.validation import Rows, SamplesLike, check_rows, check_scale
 from ...data.tables.row_source import ArrayRows, RowSource
@@ -29,6 +29,7 @@ from ...learning.kernels.views import balance_columns
 if TYPE_CHECKING:
     from .kernel_hasher import KernelHasher
 
+sklearn_cluster = library("sklearn.cluster")
 _K_MEANS_STARTS = 10  # of which the best is taken
 _BLOCK_ROWS = 4096  # of a file, which are read together: 32 MB if a row has 2,000 float32 numbers
 
@@ -142,7 +143,9 @@ class Vectors(Samples):
         if rows.shape[0] <= n_clusters:
             return number
         totals = np.bincount(number, weights, minlength=rows.shape[0])
-        k_means = KMeans(n_clusters, n_init=_K_MEANS_STARTS, random_state=rng).fit(rows, sample_weight=totals)
+        k_means = sklearn_cluster.KMeans(n_clusters, n_init=_K_MEANS_STARTS, random_state=rng).fit(
+            rows, sample_weight=totals
+        )
         return k_means.labels_[number].astype(np.int64)
 
     def plain_kernel(self, kernels: Sequence[Kernel], make_bank: Callable[[], Bank | RemoteBank]) -> PlainKernel:

@@ -6,14 +6,15 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.cluster import kmeans_plusplus
 from sklearn.utils.validation import check_random_state
 
+from ..._common.lazy import library
 from ..._common.result_cache import cached, can_cache
 from ..._common.threads import single_threaded_blas, tiles
 from ..._common.validation import Seed, check_choice, check_integer, check_number
 from ..linalg import fill_by_tiles, nearest_rows, squared_distances
 
+sklearn_cluster = library("sklearn.cluster")
 AnchorsLike: TypeAlias = Literal["random", "kmeans"] | ArrayLike
 """What users pass as anchors: how to choose them, or the rows themselves."""
 # Anchors need to cover the data, not to be optimal: further iterations barely move them.
@@ -95,7 +96,7 @@ def _starting_rows(X: np.ndarray, n_rows: int, rng: np.random.RandomState) -> np
         X = X[np.sort(rng.choice(len(X), n_candidates, replace=False))]
     # Relative to the mean, so that rows far from zero lose no digits; the choice depends on distances alone.
     with single_threaded_blas():
-        _, chosen = kmeans_plusplus(X - X.mean(axis=0), n_rows, random_state=rng)
+        _, chosen = sklearn_cluster.kmeans_plusplus(X - X.mean(axis=0), n_rows, random_state=rng)
     return X[np.sort(chosen)]
 
 

@@ -11,12 +11,14 @@ from functools import cached_property
 
 import numpy as np
 from scipy.sparse import csr_array, diags_array
-from sklearn.neighbors import NearestNeighbors
 
+from ..._common.lazy import library
 from ..._common.validation import check_integer, check_number
 from .distances import as_floats
 from .kernel import Kernel, KernelSamples, MedianKernel
 from .vectors import Gaussian, median_distance, merge_equal_rows
+
+sklearn_neighbors = library("sklearn.neighbors")
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,7 @@ def _laplacian(rows: np.ndarray, weights: np.ndarray, n_neighbors: int) -> csr_a
     n_neighbors = min(n_neighbors, n_rows - 1)
     if n_neighbors < 1:
         return csr_array((n_rows, n_rows))
-    distances, neighbors = NearestNeighbors(n_neighbors=n_neighbors).fit(rows).kneighbors()
+    distances, neighbors = sklearn_neighbors.NearestNeighbors(n_neighbors=n_neighbors).fit(rows).kneighbors()
     width = float(np.median(distances[:, -1])) or 1.0
     values = np.exp(-0.5 * (distances / width) ** 2).ravel()
     first = np.repeat(np.arange(n_rows), n_neighbors)

@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.svm import SVC
 
+from ..._common.lazy import library
 from ._svm_loops import ascend_pairs, subtract_products, violation_of
 from .objective import box
 
+sklearn_svm = library("sklearn.svm")
 # In tolerances. LIBSVM checks its own running gradient, so its violation may be a little above what it was asked for.
 ACCEPTED_VIOLATION = 2.0
 # Up to these, a difference is rounding: between the sums of positive and negative coefficients, relative to one of
@@ -122,7 +123,7 @@ class LibSVM:
         K = np.asarray(K, dtype=np.float64)
         y = np.asarray(y, dtype=np.float64)
         # C = 1 and the bounds as weights, because LIBSVM multiplies the two.
-        machine = SVC(kernel="precomputed", C=1.0, tol=tol, cache_size=500).fit(K, y, sample_weight=upper)
+        machine = sklearn_svm.SVC(kernel="precomputed", C=1.0, tol=tol, cache_size=500).fit(K, y, sample_weight=upper)
         eta = np.zeros(len(y))
         eta[machine.support_] = machine.dual_coef_[0]
         gradient = y.copy()
