@@ -29,16 +29,16 @@ HASHERS = {
 }
 
 
-@pytest.fixture(scope="session")
-def rows():
+@pytest.fixture(scope="module")
+def groups():
     """Three groups in 40 dimensions, so that 16 neighbor bits have something to say."""
     rng = np.random.default_rng(0)
     return 3 * rng.standard_normal((3, 40))[LABELS] + rng.standard_normal((60, 40))
 
 
 @pytest.fixture(scope="module", params=HASHERS)
-def any_hasher(request, rows):
-    return HASHERS[request.param](rows)
+def any_hasher(request, groups):
+    return HASHERS[request.param](groups)
 
 
 def test_a_file_says_what_the_hasher_says(any_hasher, tmp_path):
@@ -54,14 +54,14 @@ def test_a_file_says_what_the_hasher_says(any_hasher, tmp_path):
         assert rule is None or astuple(held.rules[metric]) == astuple(rule)
 
 
-def test_its_index_answers_as_that_of_the_hasher(any_hasher, rows, tmp_path):
+def test_its_index_answers_as_that_of_the_hasher(any_hasher, groups, tmp_path):
     CodeSpace.of(any_hasher).save(tmp_path / "space", "model")
-    codes = any_hasher.encode_database(rows, LABELS)
+    codes = any_hasher.encode_database(groups, LABELS)
     ids = np.arange(len(codes))[::-1] + 5
     index = CodeSpace.read(tmp_path / "space", "model").make_index(codes, ids, None)
     expected = any_hasher.make_index(codes, ids)
     assert type(index) is type(expected)
-    queries = any_hasher.encode_queries(rows[:20])
+    queries = any_hasher.encode_queries(groups[:20])
     for answer, other in zip(index.search(queries, k=60), expected.search(queries, k=60), strict=True):
         assert np.array_equal(answer, other)
 
@@ -76,10 +76,10 @@ def test_the_kind_of_index_is_chosen_by_the_codes(rows):
 
 
 @pytest.mark.parametrize("vectors", [None, "float16"])
-def test_a_search_by_stored_items_loads_no_hasher(tmp_path, rows, vectors):
-    hasher = HASHERS["hybrid"](rows)
+def test_a_search_by_stored_items_loads_no_hasher(tmp_path, groups, vectors):
+    hasher = HASHERS["hybrid"](groups)
     with Collection.create(tmp_path / "items", hasher, vectors=vectors) as collection:
-        collection.add(rows, labels=LABELS)
+        collection.add(groups, labels=LABELS)
         expected = [hit.id for hit in collection.search(items=[3], k=5)[0]]
     code = (
         "import sys\nfrom starshl import Collection\n"
@@ -90,18 +90,18 @@ def test_a_search_by_stored_items_loads_no_hasher(tmp_path, rows, vectors):
     assert done.stdout.strip() == f"{expected} False"
 
 
-def test_kernels_are_needed_only_to_encode(tmp_path, rows):
+def test_kernels_are_needed_only_to_encode(tmp_path, groups):
     def kernel(a, b):
         return np.asarray(a) @ np.asarray(b).T
 
-    hasher = StarSHL(24, kernels=[kernel], random_state=0).fit(rows, LABELS)
+    hasher = StarSHL(24, kernels=[kernel], random_state=0).fit(groups, LABELS)
     with Collection.create(tmp_path / "items", hasher, kernels=[kernel]) as collection:
-        collection.add(rows)
+        collection.add(groups)
         expected = collection.search(items=[3], k=5)
     with Collection(tmp_path / "items") as collection:
         assert collection.search(items=[3], k=5) == expected
         with pytest.raises(ValueError, match="kernels given as functions"):
-            collection.search(rows[:1], k=5)
+            collection.search(groups[:1], k=5)
         with pytest.raises(ValueError, match="kernels given as functions"):
             collection.verify()
 

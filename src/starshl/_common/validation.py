@@ -59,22 +59,25 @@ def check_rows(
     compared with those of the fit. Unless ``any_scale`` is set, squares must stay in range (see
     :func:`check_scale`), and a fit warns of outliers.
     """
-    if sparse.issparse(X) and not accept_sparse:
+    is_sparse = not isinstance(X, np.ndarray) and sparse.issparse(X)
+    if is_sparse and not accept_sparse:
         raise TypeError(
             f"X is a sparse matrix, and {type(estimator).__name__} does not support sparse input here. Reduce it to a "
             "dense matrix of fewer columns first (sklearn.decomposition.TruncatedSVD), make it dense if it fits in "
             "memory (toarray), or choose another method."
         )
-    rows = sklearn_validation.validate_data(
-        estimator,
-        X,
-        reset=fitting,
-        accept_sparse="csr" if accept_sparse else False,
-        dtype=[np.float64, np.float32],
-        order="C",
-        ensure_all_finite=False,
-        ensure_min_samples=2 if fitting else 1,
-    )
+    rows: Any = X
+    if fitting or not _needs_no_conversion(estimator, X):
+        rows = sklearn_validation.validate_data(
+            estimator,
+            X,
+            reset=fitting,
+            accept_sparse="csr" if accept_sparse else False,
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite=False,
+            ensure_min_samples=2 if fitting else 1,
+        )
     if sparse.issparse(rows):
         rows = sparse.csr_array(rows)
     if not np.isfinite(_largest_entry(rows)):
@@ -84,6 +87,20 @@ def check_rows(
         if fitting and not sparse.issparse(rows):
             question_spread(rows)
     return rows
+
+
+def _needs_no_conversion(estimator: BaseEstimator, X: object) -> bool:
+    """Tell whether X is as scikit-learn would return it, which takes longer to find out than encoding a row."""
+    learned = vars(estimator)
+    return (
+        type(X) is np.ndarray
+        and X.ndim == 2
+        and X.dtype in (np.float64, np.float32)
+        and X.flags.c_contiguous
+        and len(X) > 0
+        and X.shape[1] == learned.get("n_features_in_")
+        and "feature_names_in_" not in learned  # about which an array makes scikit-learn warn
+    )
 
 
 def check_scale(rows: Rows, *, fitting: bool) -> Rows:

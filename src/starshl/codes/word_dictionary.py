@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -70,11 +71,12 @@ class WordDictionary:
 
     def numbers_of(self, posteriors: np.ndarray) -> np.ndarray:
         """Return the number of the learned entry of least cross-entropy for each posterior."""
-        first, logs = self.learned_logs()
+        first, logs = self.learned_logs
         return first + _nearest(np.asarray(posteriors, np.float32), logs)
 
+    @cached_property
     def learned_logs(self) -> tuple[int, np.ndarray]:
-        """Return the number of the first learned entry, and the logarithms of all learned ones."""
+        """The number of the first learned entry, and the logarithms of all learned ones."""
         first = self.n_classes if self.has_labels else 0
         return first, _logs(self.entries[first:])
 

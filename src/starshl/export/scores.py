@@ -297,7 +297,7 @@ def _autoencoder(hasher: Any, rows: Value) -> Value:
 
 def _hybrid(hasher: Any, rows: Value) -> Value:
     words = hasher.words
-    first, logs = words.learned_logs()
+    first, logs = words.learned_logs
     fields = rows.graph.constant(binary_words(first + np.arange(len(logs)), words.n_bits), rows.dtype)
     shares = probabilities(hasher, rows).cast(np.float32)
     own = rows.graph.rows_of(fields, _first_largest(shares @ logs.T))

@@ -86,7 +86,8 @@ CAPABILITIES: Mapping[Capability, tuple[str, str]] = MappingProxyType(
 # A sealed file may announce any number of features. Beyond this, an array of the file has to be as large.
 _MAX_UNBACKED_FEATURES = 2**24
 # Not an attribute of the hasher: hashing rows must leave the hasher as it was.
-_SPACE_IDS: WeakKeyDictionary[BaseHasher, tuple[dict[str, Any], str | None]] = WeakKeyDictionary()
+_DERIVED: WeakKeyDictionary[BaseHasher, tuple[dict[str, Any], dict[str, Any]]] = WeakKeyDictionary()
+Derived = TypeVar("Derived")
 Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 
@@ -147,7 +148,7 @@ def all_or_nothing(fit: Fit) -> Fit:
             learner.fit_record_ = describe_fit(X, y, labels, holds_kernels=holds_kernels)
         if not is_learner:
             del learner._is_learner
-            _SPACE_IDS.pop(self, None)
+            _DERIVED.pop(self, None)
             # The last step, and not a call: whoever interrupts a fit finds the hasher as it was.
             self.__dict__ = learner.__dict__
         return self
@@ -240,7 +241,7 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Their signs are the code, unless the hasher has ``words``: then they are the bits that codewords are expected to
         have under the posterior of the classes.
         """
-        check_is_fitted(self)
+        self._require_fit()
         with using_threads(self.n_jobs):
             scores = self._scores(X)
         # NaN has no sign, and a sum over all entries is finite if each of them is (or it overflows).
@@ -354,13 +355,19 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Codes of equal identity can be searched together, whichever hasher made them. If your own hasher has learned
         something that a model file cannot hold, this is None, and its codes are of unknown space.
         """
-        check_is_fitted(self)
+        self._require_fit()
+        return self._derived("space_id", self._make_space_id)
+
+    def _derived(self, name: str, derive: Callable[[], Derived]) -> Derived:
+        """Return what follows from the learned attributes, computed once as long as these stay."""
         state = self._learned_state()
-        known, space_id = _SPACE_IDS.get(self, ({}, None))
+        known, derived = _DERIVED.get(self, ({}, {}))
         if known.keys() != state.keys() or any(known[name] is not value for name, value in state.items()):
-            space_id = self._make_space_id()
-            _SPACE_IDS[self] = (state, space_id)
-        return space_id
+            derived = {}
+            _DERIVED[self] = (state, derived)
+        if name not in derived:  # two threads may both compute it, with the same result
+            derived[name] = derive()
+        return derived[name]
 
     def _make_space_id(self) -> str | None:
         if self.class_codebook is not None:
@@ -545,7 +552,7 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted hasher to one file; :func:`starshl.load` reads it back."""
-        check_is_fitted(self)
+        self._require_fit()
         header, arrays = self.pack()
         record = {"fit_record": self.fit_record} if self.fit_record else {}
         write_bundle(path, {"method": type(self).__name__, **header, **record}, arrays)
@@ -676,6 +683,11 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def __sklearn_is_fitted__(self) -> bool:
         return "n_bits_" in vars(self)
+
+    def _require_fit(self) -> None:
+        # Asking scikit-learn takes as long as encoding a row.
+        if not self.__sklearn_is_fitted__():
+            check_is_fitted(self)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -182,13 +182,13 @@ class ClassifierHasher(WordHasher):
 
     def predict_proba(self, X: SamplesLike) -> np.ndarray:
         """Return the probability of each class, shape (n, n_classes), in the order of ``classes_``."""
-        check_is_fitted(self)
+        self._require_fit()
         rows = check_rows(self, X, fitting=False, accept_sparse=self.current_facts.sparse)
         return _tempered(self._probabilities(rows), self.temperature_).astype(rows.dtype)
 
     def training_proba(self, X: SamplesLike | None = None) -> np.ndarray:
         """Return the probability of each class for each row of the fit, by a classifier that has not seen it."""
-        check_is_fitted(self)
+        self._require_fit()
         return self.training_posteriors_
 
     def predict(self, X: SamplesLike) -> np.ndarray:
@@ -210,7 +210,7 @@ class ClassifierHasher(WordHasher):
     @property
     def training_codes_(self) -> BinaryCodes:
         """Codes of the rows of the fit as items: codewords of labels, and words of posteriors where unlabeled."""
-        check_is_fitted(self)
+        self._require_fit()
         return self._item_codes(self.training_posteriors_, self.training_classes_)
 
     def leave_one_out(self, *, precision: bool = True) -> dict[str, Any] | None:

@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from sklearn.base import clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_random_state
 
 from .._common.bundle import pack_values, unpack_values
 from .._common.labels import Label, LabelsLike, check_labels
@@ -332,7 +332,7 @@ class HybridHasher(BaseHasher):
     @property
     def words(self) -> WordDictionary:
         """What class fields stand for."""
-        return WordDictionary(self.dictionary_, self.class_bits_)
+        return self._derived("words", lambda: WordDictionary(self.dictionary_, self.class_bits_))
 
     def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return +1 or -1 for the bits of the word, and the scores of the neighbor bits."""
@@ -381,7 +381,7 @@ class HybridHasher(BaseHasher):
         The class field becomes a word near the codewords of its classes, of a length that the fit has chosen. Give
         codes for items, and what :meth:`encode_queries` returns for queries.
         """
-        check_is_fitted(self)
+        self._require_fit()
         given = codes.codes if isinstance(codes, EncodedQueries) else codes
         if given.n_bits != self.n_bits_:
             raise ValueError(
@@ -405,7 +405,7 @@ class HybridHasher(BaseHasher):
         The neighbor bits are learned from the rows that the class hasher keeps: all training rows, so that the codes
         are those of a fit with ``n_bits`` and the same seed, or the landmarks of a large fit.
         """
-        check_is_fitted(self)
+        self._require_fit()
         other: Self = clone(self).set_params(n_bits=n_bits)
         check_settings(other)
         for name, value in self._learned_state().items():
@@ -417,7 +417,7 @@ class HybridHasher(BaseHasher):
     @property
     def training_codes_(self) -> BinaryCodes:
         """Codes of the training rows, or after :meth:`with_bits` of those that the class hasher keeps, as items."""
-        check_is_fitted(self)
+        self._require_fit()
         return self.as_codes(self.training_packed_)
 
     def encode_left_out(self, X: SamplesLike) -> BinaryCodes:
@@ -429,7 +429,7 @@ class HybridHasher(BaseHasher):
         self, codes: BinaryCodes, ids: ArrayLike | None = None, *, n_jobs: int | None = None
     ) -> HybridIndex | ResidualIndex:
         """Return an index of these codes that uses the distance of this hasher."""
-        check_is_fitted(self)
+        self._require_fit()
         rule = self.score_rule
         given: dict[str, Any] = {name: getattr(rule, name) for name in ("class_weight", "unit", "saturation")}
         given |= {"words": self.words, "n_jobs": n_jobs}

@@ -14,7 +14,6 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from .._common.bundle import pack_values, unpack_values
 from .._common.labels import Label, Labels, LabelsLike
@@ -158,7 +157,7 @@ class PreparedHasher(BaseHasher):
 
     def prepare(self, X: SamplesLike) -> Any:
         """Return the rows as the steps leave them, ready for the hasher inside."""
-        check_is_fitted(self)
+        self._require_fit()
         rows = X
         for step in self.steps_:
             rows = step.transform(rows)
@@ -314,13 +313,13 @@ class PreparedHasher(BaseHasher):
     @available_if(supported("with_bits"))
     def with_bits(self, n_bits: int, **params: Any) -> Self:
         """Return this fitted hasher with codes of another length, without a new fit, if the hasher inside can."""
-        check_is_fitted(self)
+        self._require_fit()
         return self.with_hasher(self.hasher_.with_bits(n_bits, **params))
 
     @available_if(supported("compress"))
     def compress(self, n_support: int | None = None, X: SamplesLike | None = None, **params: Any) -> Self:
         """Return a fitted hasher that encodes faster, if the hasher inside can; X are more raw rows."""
-        check_is_fitted(self)
+        self._require_fit()
         rows = None if X is None else self.prepare(X)
         return self.with_hasher(self.hasher_.compress(n_support, rows, **params))
 

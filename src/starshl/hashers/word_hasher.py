@@ -9,7 +9,6 @@ from typing import Self
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from .._common.labels import LabelsLike, check_labels
 from .._common.validation import SamplesLike, check_integer
@@ -53,7 +52,7 @@ class WordHasher(BaseHasher):
             None is the setting of this hasher; "separated" if that was an array; and if it was a Codebook, one of the
             same classes and reserved words.
         """
-        check_is_fitted(self)
+        self._require_fit()
         if codewords is None:
             codewords = self.codewords if isinstance(self.codewords, str) else "separated"
             if isinstance(self.codewords, Codebook):
@@ -81,6 +80,9 @@ class WordHasher(BaseHasher):
     @property
     def words(self) -> HammingWords | None:
         """What codes of items stand for; None if this hasher compares them by Hamming distance alone."""
+        return self._derived("words", self._make_words)
+
+    def _make_words(self) -> HammingWords:
         return HammingWords(self.codewords_, self.sharpness_, self.codebook_.positions(self.classes_))
 
     def encode(self, X: SamplesLike) -> BinaryCodes:

@@ -1,4 +1,4 @@
-"""GramBank, compute_grams and expand_over_rows: plain sums, float64 accumulation, any number of threads."""
+"""GramBank, compute_grams and BitExpansion: plain sums, float64 accumulation, any number of threads."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from starshl.learning.kernels import (
     scaled_kernels,
 )
 from starshl.learning.kernels.banks import GramBank, compute_grams
-from starshl.learning.kernels.expansion import expand_over_rows
+from starshl.learning.kernels.expansion import BitExpansion
 
 
 def rows_of(n_rows, dtype=np.float64, seed=0):
@@ -45,7 +45,7 @@ def test_threads_do_not_change_a_byte(dtype):
     assert compute_grams(kernels, X, n_jobs=1).tobytes() == compute_grams(kernels, X, n_jobs=2).tobytes()
     rng = np.random.default_rng(2)
     weights, coefficients = rng.random((9, len(kernels))), rng.normal(size=(9, len(X)))
-    one, two = (expand_over_rows(kernels, X_new, X, weights, coefficients, n_jobs) for n_jobs in (1, 2))
+    one, two = (BitExpansion(kernels, X, weights, coefficients)(X_new, n_jobs) for n_jobs in (1, 2))
     assert one.dtype == dtype
     assert one.tobytes() == two.tobytes()
 
@@ -56,7 +56,7 @@ def test_expansion_over_new_rows_is_the_plain_sum():
     rng = np.random.default_rng(2)
     weights, coefficients = rng.random((4, len(kernels))), rng.normal(size=(4, 50))
     weights[2, 1:4] = 0.0
-    scores = expand_over_rows(kernels, X_new, X, weights, coefficients)
+    scores = BitExpansion(kernels, X, weights, coefficients)(X_new)
     expected = sum(kernel(X_new, X) @ (weights[:, m, None] * coefficients).T for m, kernel in enumerate(kernels))
     assert scores == pytest.approx(expected, abs=1e-12)
 
@@ -67,7 +67,7 @@ def test_training_rows_come_out_of_the_expansion_as_out_of_the_bank():
     rng = np.random.default_rng(3)
     weights, eta = rng.random(len(kernels)), rng.normal(size=600)
     inside = weights @ GramBank(compute_grams(kernels, X)).expand(eta[None])[0]
-    outside = expand_over_rows(kernels, X, X, weights[None], eta[None])[:, 0]
+    outside = BitExpansion(kernels, X, weights[None], eta[None])(X)[:, 0]
     assert np.abs(inside - outside).max() < 1e-9
 
 
@@ -78,12 +78,12 @@ def test_a_kernel_of_no_weight_is_not_evaluated():
     X = rows_of(5)
     kernels = [NormalizedLinear(), CallableKernel(refuse)]
     weights = np.array([[1.0, 0.0]])
-    assert expand_over_rows(kernels, X, X, weights, np.ones((1, 5))).shape == (5, 1)
+    assert BitExpansion(kernels, X, weights, np.ones((1, 5)))(X).shape == (5, 1)
 
 
 def test_no_support_gives_zero_scores():
     X = rows_of(5)
-    scores = expand_over_rows([Gaussian()], X, X[:0], np.ones((3, 1)), np.zeros((3, 0)))
+    scores = BitExpansion([Gaussian()], X[:0], np.ones((3, 1)), np.zeros((3, 0)))(X)
     assert np.array_equal(scores, np.zeros((5, 3)))
 
 
@@ -92,7 +92,7 @@ def test_a_function_is_not_called_on_no_support():
         raise AssertionError("called on an empty block")
 
     X = rows_of(5)
-    scores = expand_over_rows([CallableKernel(refuse)], X, X[:0], np.ones((3, 1)), np.zeros((3, 0)))
+    scores = BitExpansion([CallableKernel(refuse)], X[:0], np.ones((3, 1)), np.zeros((3, 0)))(X)
     assert np.array_equal(scores, np.zeros((5, 3)))
 
 
@@ -138,7 +138,7 @@ def test_kernel_values_that_are_wrong_are_refused(values, message):
     with pytest.raises(ValueError, match=message):
         compute_grams([Broken(values)], X)
     with pytest.raises(ValueError, match=message):
-        expand_over_rows([Broken(values)], X, X, np.ones((1, 1)), np.ones((1, 4)))
+        BitExpansion([Broken(values)], X, np.ones((1, 1)), np.ones((1, 4)))(X)
 
 
 def test_strings_have_grams_too():

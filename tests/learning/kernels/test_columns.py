@@ -16,7 +16,7 @@ from starshl.learning.kernels import (
 )
 from starshl.learning.kernels.banks import ColumnBank, MemoryPlan, compute_grams, make_bank
 from starshl.learning.kernels.choice import fit_kernels
-from starshl.learning.kernels.expansion import expand_mixture, expand_over_rows, kernel_values
+from starshl.learning.kernels.expansion import BitExpansion, MixtureExpansion, kernel_values
 from starshl.learning.kernels.mixture import FusedKernels, KernelMixture
 from starshl.learning.kernels.vectors import median_distance
 from starshl.learning.kernels.views import balance_columns, by_columns, view_scales
@@ -122,9 +122,9 @@ def test_expansions_read_columns(kernels, rows, grams, sparse):
     weights, coefficients = rng.random((2, 5)), rng.standard_normal((2, 900))
     given = csr_array(rows) if sparse else rows
     expected = np.einsum("bm,mij,bj->ib", weights, grams, coefficients)
-    assert np.allclose(expand_over_rows(kernels, given, given, weights, coefficients), expected, atol=1e-8)
+    assert np.allclose(BitExpansion(kernels, given, weights, coefficients)(given), expected, atol=1e-8)
     shared = np.einsum("m,mij,bj->ib", weights[0], grams, coefficients)
-    assert np.allclose(expand_mixture(kernels, given, given, weights[0], coefficients), shared, atol=1e-8)
+    assert np.allclose(MixtureExpansion(kernels, given, weights[0], coefficients)(given), shared, atol=1e-8)
 
 
 def test_kernels_of_the_same_columns_share_one_median(rows):

@@ -15,7 +15,7 @@ from starshl.learning.kernels import (
 )
 from starshl.learning.kernels.choice import fit_kernels, resolve_kernels
 from starshl.learning.kernels.distances import DistanceCache, squared_distances_from_norms, squared_norms
-from starshl.learning.kernels.expansion import expand_mixture, expand_over_rows
+from starshl.learning.kernels.expansion import BitExpansion, MixtureExpansion
 from starshl.learning.kernels.mixture import FusedKernels
 
 
@@ -41,8 +41,8 @@ def test_mixtures_equal_the_sum_of_all_kernels(preset, precision, container):
     kernels = fit_kernels(preset(), support)
     weights = np.random.default_rng(1).random(len(kernels))
     weights[2] = 0.0
-    found = expand_mixture(
-        kernels, container(samples.astype(precision)), container(support.astype(precision)), weights, coefficients
+    found = MixtureExpansion(kernels, container(support.astype(precision)), weights, coefficients)(
+        container(samples.astype(precision))
     )
     expected = plain_mixture(kernels, samples, support, weights, coefficients)
     assert found.dtype == precision
@@ -56,7 +56,7 @@ def test_mixtures_of_float32_rows_of_very_different_length_keep_their_digits():
     samples[::2] *= 1000
     kernels, weights = [ShiftedCosine(4), ShiftedCosine(16)], np.ones(2)
     samples, support = samples.astype(np.float32), support.astype(np.float32)
-    found = expand_mixture(kernels, samples, support, weights, coefficients)
+    found = MixtureExpansion(kernels, support, weights, coefficients)(samples)
     expected = plain_mixture(kernels, samples.astype(float), support.astype(float), weights, coefficients)
     assert found.dtype == np.float32
     assert np.abs(found - expected).max() < 1e-3
@@ -66,29 +66,29 @@ def test_mixtures_equal_expansions_whose_bits_share_their_weights():
     samples, support, coefficients = problem()
     kernels = fit_kernels(rich_kernels(), support)
     weights = np.random.default_rng(2).random(8)
-    each = expand_over_rows(kernels, samples, support, np.tile(weights, (4, 1)), coefficients)
-    assert expand_mixture(kernels, samples, support, weights, coefficients) == pytest.approx(each)
+    each = BitExpansion(kernels, support, np.tile(weights, (4, 1)), coefficients)(samples)
+    assert MixtureExpansion(kernels, support, weights, coefficients)(samples) == pytest.approx(each)
 
 
 def test_mixtures_have_the_same_bytes_for_any_number_of_threads():
     samples, support, coefficients = problem(n_samples=700)
     kernels = fit_kernels(rich_kernels(), support)
-    one, two = (expand_mixture(kernels, samples, support, np.ones(8), coefficients, n_jobs) for n_jobs in (1, 2))
+    one, two = (MixtureExpansion(kernels, support, np.ones(8), coefficients)(samples, n_jobs) for n_jobs in (1, 2))
     assert one.tobytes() == two.tobytes()
 
 
 def test_mixtures_of_functions_and_strings_are_taken():
     samples, support = ["abc", "abd"], ["ab", "bc", "xyz"]
     kernels = [SpectrumKernel(2), CallableKernel(lambda a, b: float(a[0] == b[0])).fit(support)]
-    found = expand_mixture(kernels, np.array(samples, object), np.array(support, object), np.ones(2), np.eye(3))
+    found = MixtureExpansion(kernels, np.array(support, object), np.ones(2), np.eye(3))(np.array(samples, object))
     expected = sum(kernel(samples, support) for kernel in kernels)
     assert found == pytest.approx(expected)
 
 
 def test_a_mixture_of_nothing_is_zero():
     samples, support, coefficients = problem()
-    assert not expand_mixture([Gaussian(1.0)], samples, support, np.zeros(1), coefficients).any()
-    assert not expand_mixture([Gaussian(1.0)], samples, support[:0], np.ones(1), coefficients[:, :0]).any()
+    assert not MixtureExpansion([Gaussian(1.0)], support, np.zeros(1), coefficients)(samples).any()
+    assert not MixtureExpansion([Gaussian(1.0)], support[:0], np.ones(1), coefficients[:, :0])(samples).any()
 
 
 def uneven_rows(n_rows, n_features, precision, seed):
@@ -113,9 +113,9 @@ def test_distances_that_were_kept_give_what_distances_computed_anew_do(precision
     work = ResultCache(min_seconds=0.0)
     for n_bits, support in zip((3, 17, 5, 16, 45, 1), supports, strict=True):
         weights, coefficients = rng.rand(n_bits, len(kernels)), rng.randn(n_bits, len(support))
-        alone = expand_over_rows(kernels, samples, rows[support], weights, coefficients)
+        alone = BitExpansion(kernels, rows[support], weights, coefficients)(samples)
         with caching_results(work):
-            together = expand_over_rows(kernels, samples, rows[support], weights, coefficients)
+            together = BitExpansion(kernels, rows[support], weights, coefficients)(samples)
             kept = DistanceCache.for_samples(samples, rows, 256, 512)
         if precision == np.float64:
             assert together.tobytes() == alone.tobytes()
@@ -128,10 +128,10 @@ def test_distances_without_room_are_computed_anew():
     rows, rng = uneven_rows(1300, 8, np.float32, 0), np.random.RandomState(1)
     kernels = fit_kernels(resolve_kernels("paper"), rows)
     weights, coefficients = rng.rand(4, len(kernels)), rng.randn(4, len(rows))
-    alone = expand_over_rows(kernels, rows, rows, weights, coefficients)
+    alone = BitExpansion(kernels, rows, weights, coefficients)(rows)
     # Room for one piece of two.
     with caching_results(ResultCache(max_bytes=2 * 1280 * 512 * 4, min_seconds=0.0)):
-        together = expand_over_rows(kernels, rows, rows, weights, coefficients)
+        together = BitExpansion(kernels, rows, weights, coefficients)(rows)
         kept = DistanceCache.for_samples(rows, rows, 256, 512)
     assert len(kept.pieces) == 1
     assert together.tobytes() == alone.tobytes()
@@ -157,5 +157,5 @@ def test_kernels_that_are_zero_on_a_block_are_left_out_of_its_sums_without_a_tra
         squared_distances_from_norms(near, rows, (squared_norms(near), squared_norms(rows))) for rows in (near, far)
     ]
     assert [mix.n_negligible(block) for block in blocks] == [0, 2]
-    wide = expand_over_rows(kernels[2:], near, far, weights[:, 2:], coefficients)
-    assert expand_over_rows(kernels, near, far, weights, coefficients).tobytes() == wide.tobytes()
+    wide = BitExpansion(kernels[2:], far, weights[:, 2:], coefficients)(near)
+    assert BitExpansion(kernels, far, weights, coefficients)(near).tobytes() == wide.tobytes()

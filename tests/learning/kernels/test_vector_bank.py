@@ -17,7 +17,7 @@ from starshl.learning.kernels import (
 from starshl.learning.kernels._fused_loops import exp_of_nonpositive
 from starshl.learning.kernels.banks import GramBank, MemoryPlan, compute_grams, make_bank
 from starshl.learning.kernels.choice import fit_kernels
-from starshl.learning.kernels.expansion import expand_over_rows
+from starshl.learning.kernels.expansion import BitExpansion
 from starshl.learning.kernels.mixture import FusedKernels
 from starshl.learning.kernels.vector_bank import VectorBank
 
@@ -127,7 +127,7 @@ def test_float32_rows_of_very_different_length_keep_exact_dot_products(rows):
     assert FusedKernels.covers([NormalizedLinear()], X.astype(np.float64))
     assert FusedKernels.covers([Gaussian(1.0)], X)
     weights, coefficients = np.ones((1, 1)), np.eye(1, len(X))
-    cosines = expand_over_rows([NormalizedLinear()], X, X, weights, coefficients)[:, 0]
+    cosines = BitExpansion([NormalizedLinear()], X, weights, coefficients)(X)[:, 0]
     exact = NormalizedLinear()(X.astype(np.float64), X[:1].astype(np.float64))[:, 0]
     assert np.abs(cosines - exact).max() < 1e-6
 

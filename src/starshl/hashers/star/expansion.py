@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
 from ..._common.result_cache import cached
 from ..._common.validation import Rows
+from ...learning.kernels.expansion import BitExpansion, MixtureExpansion
 from ...learning.kernels.kernel import Kernel
 from .samples import Samples
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Expansion:
     r"""The functions :math:`f_b(x) = \sum_m \theta_{bm} \sum_s \eta_{bs} k_m(x_s, x) + \beta_b`.
 
@@ -41,8 +42,14 @@ class Expansion:
         """Return f_b(x), shape (n_samples, n_bits)."""
         return cached("expansion", (samples.kind, samples.values, *self._functions), partial(self._compute, samples))
 
+    @cached_property
+    def over_rows(self) -> BitExpansion | MixtureExpansion:
+        """The functions of samples other than precomputed kernels, without their bias."""
+        expansion = MixtureExpansion if self.weights.ndim == 1 else BitExpansion
+        return expansion(self.kernels, self.support_samples, self.weights, self.coefficients)
+
     def _compute(self, samples: Samples) -> np.ndarray:
-        scores = samples.expand(self.kernels, self.support, self.support_samples, self.weights, self.coefficients)
+        scores = samples.expand(self)
         return scores + self.intercept.astype(scores.dtype)
 
     @property

@@ -11,7 +11,6 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.utils import ClassifierTags, Tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from ..._common.labels import Labels, LabelsLike, check_labels
 from ..._common.validation import SamplesLike, check_choice
@@ -119,7 +118,7 @@ class KernelHasher(Rejection, BaseHasher):
     @property
     def view_weights_(self) -> dict[str, float]:
         """The share of each view in the sum of the kernel weights; empty without views."""
-        check_is_fitted(self)
+        self._require_fit()
         return dict(zip(self.view_names_.tolist(), self.view_shares_.tolist(), strict=True))
 
     def codeword_distances(self, X: SamplesLike, metric: Literal["hamming", "hinge"] = "hamming") -> np.ndarray:
@@ -171,6 +170,9 @@ class KernelHasher(Rejection, BaseHasher):
     @property
     def expansion(self) -> Expansion:
         """The fitted functions over the support rows."""
+        return self._derived("expansion", self._make_expansion)
+
+    def _make_expansion(self) -> Expansion:
         return Expansion(
             samples_of=SAMPLE_TYPES[self.sample_kind_],
             kernels=self.kernels_,

@@ -20,7 +20,7 @@ from ..._common.engine import Engine, current_engine, scatter
 from ..._common.progress import row_progress
 from ..._common.threads import single_threaded_blas, tiles
 from ..._common.validation import Rows
-from ...learning.kernels.expansion import expand_mixture
+from ...learning.kernels.expansion import MixtureExpansion
 from ...learning.kernels.kernel import Kernel
 from ...learning.kernels.landmarks import LandmarkMap
 from ...learning.solvers.calibration import fit_calibration
@@ -248,7 +248,7 @@ def _leads_of_block(
     intercept: np.ndarray,
     n_jobs: int | None,
 ) -> np.ndarray:
-    scores = expand_mixture(kernels, block, landmarks, kernel_weights, dual, n_jobs) + intercept
+    scores = MixtureExpansion(kernels, landmarks, kernel_weights, dual)(block, n_jobs) + intercept
     own = np.arange(len(index)), index
     leading = scores[own]
     scores[own] = -np.inf

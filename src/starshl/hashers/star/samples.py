@@ -21,12 +21,13 @@ from ...learning.graphs.neighbor_graph import mean_kernel
 from ...learning.graphs.plain_kernel import GivenKernel, PlainKernel, RowsKernel
 from ...learning.kernels.banks import Bank, GramBank, MemoryPlan, RemoteBank, make_bank
 from ...learning.kernels.distances import distinct_rows
-from ...learning.kernels.expansion import expand_grams, expand_mixture, expand_over_rows
+from ...learning.kernels.expansion import expand_grams
 from ...learning.kernels.kernel import Kernel, check_gram
 from ...learning.kernels.kernel_k_means import kernel_k_means
 from ...learning.kernels.views import balance_columns
 
 if TYPE_CHECKING:
+    from .expansion import Expansion
     from .kernel_hasher import KernelHasher
 
 sklearn_cluster = library("sklearn.cluster")
@@ -81,21 +82,9 @@ class Samples(ABC):
         """Return the bank that evaluates fitted kernels between these samples."""
         return make_bank(kernels, self.values, plan)
 
-    def expand(
-        self,
-        kernels: Sequence[Kernel],
-        support: np.ndarray,
-        support_samples: Rows,
-        weights: np.ndarray,
-        coefficients: np.ndarray,
-    ) -> np.ndarray:
-        """Return the kernel expansions of all functions on these samples, without their bias.
-
-        ``support`` numbers the training rows with a coefficient, whose samples :meth:`support_samples` returned. One
-        row of weights is shared by all functions.
-        """
-        expand = expand_mixture if weights.ndim == 1 else expand_over_rows
-        return expand(kernels, self.values, support_samples, weights, coefficients)
+    def expand(self, expansion: Expansion) -> np.ndarray:
+        """Return the values of all functions on these samples, without their bias."""
+        return expansion.over_rows(self.values)
 
     def diagonals(self, kernels: Sequence[Kernel]) -> np.ndarray:
         """Return k_m(x, x) for all kernels and samples, shape (n_kernels, n)."""
@@ -221,19 +210,9 @@ class StoredVectors(Vectors):
         for block in self.source.blocks(self.numbers[rows], size):
             yield check_scale(block, fitting=False)
 
-    def expand(
-        self,
-        kernels: Sequence[Kernel],
-        support: np.ndarray,
-        support_samples: Rows,
-        weights: np.ndarray,
-        coefficients: np.ndarray,
-    ) -> np.ndarray:
-        parts = [
-            Vectors(block).expand(kernels, support, support_samples, weights, coefficients)
-            for block in self.blocks(np.arange(len(self)), _BLOCK_ROWS)
-        ]
-        return np.concatenate(parts)
+    def expand(self, expansion: Expansion) -> np.ndarray:
+        blocks = self.blocks(np.arange(len(self)), _BLOCK_ROWS)
+        return np.concatenate([expansion.over_rows(block) for block in blocks])
 
 
 class Objects(Samples):
@@ -291,16 +270,10 @@ class Precomputed(Samples):
             check_gram(gram, f"The precomputed kernel {position}", rng)
         return GramBank(self.values, plan.n_jobs)
 
-    def expand(
-        self,
-        kernels: Sequence[Kernel],
-        support: np.ndarray,
-        support_samples: Rows,
-        weights: np.ndarray,
-        coefficients: np.ndarray,
-    ) -> np.ndarray:
-        weights = np.broadcast_to(weights, (len(coefficients), len(self.values)))
-        return expand_grams(self.values[:, :, support], weights, coefficients)
+    def expand(self, expansion: Expansion) -> np.ndarray:
+        coefficients = expansion.coefficients
+        weights = np.broadcast_to(expansion.weights, (len(coefficients), len(self.values)))
+        return expand_grams(self.values[:, :, expansion.support], weights, coefficients)
 
     def diagonals(self, kernels: Sequence[Kernel]) -> np.ndarray:
         if self.values.shape[1] != self.values.shape[2]:

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_random_state
 
 from ..._common.labels import Labels, LabelsLike, check_labels
 from ..._common.threads import using_threads
@@ -252,7 +252,7 @@ class StarRidge(WordHasher, KernelHasher):
     @property
     def words(self) -> HammingWords | None:
         """What codes of items stand for; None with a linear head."""
-        check_is_fitted(self)
+        self._require_fit()
         return None if self.head_ == "linear" else super().words
 
     def predict_proba(self, X: SamplesLike) -> np.ndarray:
@@ -261,12 +261,12 @@ class StarRidge(WordHasher, KernelHasher):
 
     def training_proba(self, X: SamplesLike | None = None) -> np.ndarray:
         """Return the probability of each class for each training row, by a fit without that row."""
-        check_is_fitted(self)
+        self._require_fit()
         return self._posteriors(self.training_scores_.astype(np.float64))
 
     def class_scores(self, X: SamplesLike) -> np.ndarray:
         """Return the scores h of the classes, near 1 for the class of a sample, shape (n, n_classes)."""
-        check_is_fitted(self)
+        self._require_fit()
         with using_threads(self.n_jobs):
             scores = self._class_scores(X)
         if not np.isfinite(scores).all():
@@ -288,7 +288,7 @@ class StarRidge(WordHasher, KernelHasher):
     @property
     def training_codes_(self) -> BinaryCodes:
         """Codes of the training rows as items: codewords of labels, and leave-one-out codes where unlabeled."""
-        check_is_fitted(self)
+        self._require_fit()
         if self.words is None:
             scores = self._bits_of_scores(self.training_scores_)
             scores[self.labeled_] = self.codewords_[self.assignments_[self.labeled_]]
@@ -373,7 +373,7 @@ class StarRidge(WordHasher, KernelHasher):
         parameters. Classes, codewords, temperatures and everything about the training rows are kept. ``agreement_``
         estimates the share of code bits that stay the same.
         """
-        check_is_fitted(self)
+        self._require_fit()
         further = None if X is None else self._read(X)
         compressed = compress_expansion(
             self.expansion,

@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted, check_random_state
+from sklearn.utils.validation import check_random_state
 
 from ..._common.labels import LabelsLike, check_labels
 from ..._common.validation import SamplesLike, Seed
@@ -293,7 +293,7 @@ class StarSHL(KernelHasher):
     @property
     def training_codes_(self) -> BinaryCodes:
         """Codes of the training rows as items: the codeword of the label, or the code that the other rows suggest."""
-        check_is_fitted(self)
+        self._require_fit()
         return BinaryCodes(self.training_packed_, self.n_bits_, self.space_id_)
 
     def generalization_bound(
@@ -343,7 +343,7 @@ class StarSHL(KernelHasher):
         >>> hasher.score(X[900:], y[900:]) - small.score(X[900:], y[900:]) < 0.02
         True
         """
-        check_is_fitted(self)
+        self._require_fit()
         further = None if X is None else self._read(X)
         return self._with_expansion(compress_expansion(self.expansion, n_support, further, random_state))
 

@@ -48,6 +48,12 @@ class RowScales:
         return RowScales(self.norms[rows], np.ascontiguousarray(self.scales[:, rows]))
 
 
+def norm_range(squared: np.ndarray) -> np.ndarray:
+    """Return the smallest and the largest of the squared norms that are not zero, or two zeros if all are."""
+    positive = squared[squared > 0]
+    return np.array([positive.min(), positive.max()]) if len(positive) else np.zeros(2)
+
+
 class FusedKernels:
     """A list of kernels, and weighted sums of them, in the form that the compiled loops want."""
 
@@ -88,9 +94,7 @@ class FusedKernels:
         """Tell whether float32 is not exact enough for some kernel on rows of these squared norms."""
         if all(isinstance(kernel, _OF_DISTANCES) for kernel in kernels):
             return False
-        positive = [part[part > 0] for part in norms]
-        longest = max(part.max(initial=0.0) for part in positive)
-        shortest = min(part.min(initial=np.inf) for part in positive)
+        shortest, longest = norm_range(np.concatenate(norms))
         return bool(longest > _FLOAT32_NORM_RATIO**2 * shortest)
 
     def scales(self, rows: Rows, norms: np.ndarray | None = None) -> RowScales:
@@ -195,6 +199,7 @@ class KernelMixture:
             groups = by_columns(self.kernels)
             self._parts = [(g, KernelMixture(g.kernels, self.weights[g.positions], g.read(landmarks))) for g in groups]
         self._norms = squared_norms(landmarks) if FusedKernels.covers(self.kernels) else None
+        self._norm_range = norm_range(np.empty(0) if self._norms is None else self._norms)
         self._compiled: dict[np.dtype, _CompiledMixture] = {}
 
     def __call__(self, rows: Rows) -> np.ndarray:
@@ -216,7 +221,7 @@ class KernelMixture:
             yield slice(0, self.n_landmarks), self._one_by_one(rows)
             return
         norms, dtype = squared_norms(rows), _precision(rows)
-        if dtype == np.float32 and FusedKernels.needs_float64(self.kernels, norms, self._norms):
+        if dtype == np.float32 and FusedKernels.needs_float64(self.kernels, norms, self._norm_range):
             dtype = np.dtype(np.float64)
         if dtype not in self._compiled:  # two threads may both compute it, with the same result
             self._compiled[dtype] = _CompiledMixture(self, self._norms, dtype)
@@ -255,18 +260,20 @@ class _CompiledMixture:
     """The same by compiled loops, in one precision."""
 
     def __init__(self, mixture: KernelMixture, norms: np.ndarray, dtype: np.dtype):
-        self.landmarks = mixture.landmarks.astype(dtype, copy=False)
-        self.norms = norms
         self.fused = FusedKernels(mixture.kernels, dtype)
         self.weighted = self.fused.weighted(mixture.weights)
-        self.scales = self.fused.scales(self.landmarks, norms)
+        landmarks = mixture.landmarks.astype(dtype, copy=False)
+        scales = self.fused.scales(landmarks, norms)
+        self.parts = [
+            (piece, landmarks[piece], norms[piece], scales.take(piece)) for piece in tiles(landmarks.shape[0], _PIECE)
+        ]
 
     def pieces(self, rows: Rows, norms: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
         rows = rows.astype(self.fused.dtype, copy=False)
         scales = self.fused.scales(rows, norms)
-        for piece in tiles(self.landmarks.shape[0], _PIECE):
-            squared = squared_distances_from_norms(rows, self.landmarks[piece], (norms, self.norms[piece]))
-            yield piece, self.fused.sum_between(squared, scales, self.scales.take(piece), self.weighted)
+        for piece, landmarks, own_norms, own_scales in self.parts:
+            squared = squared_distances_from_norms(rows, landmarks, (norms, own_norms))
+            yield piece, self.fused.sum_between(squared, scales, own_scales, self.weighted)
 
 
 def _precision(rows: Rows) -> np.dtype:
