@@ -190,14 +190,6 @@ def test_complete_labels_stay_as_they_are(blobs):
     assert spread.note == "every row has a label"
 
 
-def test_one_class_goes_to_every_row(blobs):
-    X, _ = blobs
-    partial = np.full(len(X), -1)
-    partial[3] = 7
-    spread = spread_labels(X, partial)
-    assert np.all(spread.labels == 7)
-
-
 def test_agreement_by_hand():
     graph = NeighborGraph.of_rows([[0.0], [1.0], [10.0], [11.0]], n_neighbors=1)
     assert edge_agreement(graph, np.array([0, 0, 1, 1])) == 1.0
@@ -264,6 +256,8 @@ def test_confidences_are_about_right_with_five_labels_per_class(digits):
     [
         ({"y": [-1, -1, -1]}, "No row has a label"),
         ({"y": [0, 1]}, "y has shape"),
+        ({"y": [-1, 7, -1]}, "All labels are 7.*another class"),
+        ({"y": [0, 0, 1], "class_shares": {0: 1, 1: 9}}, "leaves 0.3 of 3 rows for the class 0, and 2 rows"),
         ({"y": [0, -1, 1], "X": [[0.0], [np.nan], [1.0]]}, "NaN"),
         ({"y": [0, -1, 1], "graph": NeighborGraph.of_rows([[0.0], [1.0]])}, r"2 rows.*X has 3"),
         ({"y": [0, -1, 1], "kernel": np.eye(3)}, "both X and a kernel"),
@@ -293,3 +287,59 @@ def test_labels_do_not_cross_to_another_component_however_small_theirs_is(n_smal
 def test_a_graph_that_is_no_neighbor_graph_is_refused():
     with pytest.raises(TypeError, match="graph is a ndarray"):
         spread_labels(np.arange(12.0)[:, None], [0, *[-1] * 10, 1], graph=np.eye(12))
+
+
+@pytest.mark.parametrize("n_classes", [77, 150])
+def test_many_classes_are_told_apart_by_two_labels_each(n_classes):
+    rng = np.random.default_rng(0)
+    centers = 10 * rng.standard_normal((n_classes, 20))
+    y = np.repeat(np.arange(n_classes), 10)
+    X = centers[y] + 1.5 * rng.standard_normal((len(y), 20))
+    partial = draw(y, 2)
+    spread = spread_labels(X, partial)
+    rest = partial < 0
+    assert np.mean(spread.labels[rest] == y[rest]) > 0.97
+    assert spread.probabilities.shape == (len(y), n_classes)
+    np.testing.assert_allclose(spread.probabilities.sum(axis=1), 1.0)
+    assert spread.accuracy > 0.9
+
+
+def test_more_than_a_thousand_labels_find_what_the_graph_hides():
+    """The class is the side of a plane; most distances are noise, so that neighbors agree little."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2400, 30))
+    y = (X[:, 0] + X[:, 1] > 0).astype(int)
+    partial = np.where(np.arange(2400) < 1200, y, -1)
+    spread = spread_labels(X, partial)
+    rest = partial < 0
+    assert np.mean(_graph_alone(spread)[rest] == y[rest]) < 0.8
+    assert np.mean(spread.labels[rest] == y[rest]) > 0.95
+    assert abs(spread.accuracy - np.mean(spread.labels[rest] == y[rest])) < 0.03
+
+
+def _graph_alone(spread):
+    return spread.spread.on_graph.argmax(axis=1)
+
+
+def test_a_class_with_a_single_label_is_found_beside_classes_with_many(blobs):
+    X, y = blobs
+    partial = draw(y, 8)
+    of_first = np.flatnonzero(partial == 0)
+    partial[of_first[1:]] = -1
+    spread = spread_labels(X, partial)
+    of_class = (y == 0) & (partial < 0)
+    assert np.mean(spread.labels[of_class] == 0) > 0.95  # counting labels, one in a few dozen would be of this class
+
+
+def test_equally_many_labels_of_unequal_classes_do_not_make_confidences_wrong():
+    """Nine rows in ten are of a class that is easy to tell; left-out labels alone speak of five hard ones."""
+    rng = np.random.default_rng(1)
+    y = np.concatenate([np.zeros(900, int), rng.integers(1, 6, 100)])
+    X = np.where(y[:, None] == 0, 6.0, 0.0) + rng.standard_normal((1000, 6)) + 0.6 * np.eye(6)[y]
+    partial = draw(y, 8)
+    spread = spread_labels(X, partial)
+    rest = partial < 0
+    right = np.mean(spread.labels[rest] == y[rest])
+    assert right > 0.9
+    assert spread.accuracy < 0.6
+    assert abs(spread.confidences[rest].mean() - right) < 0.1

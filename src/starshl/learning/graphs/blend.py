@@ -5,6 +5,9 @@ r"""Experts blended by what left-out given labels say of each.
 with the scores F of each expert, a temperature T for each, and weights b of least log loss on labels that every expert
 has left out, drawn toward weights that follow from how much neighbors agree. So nothing is chosen, and with the first
 label the blend is nearly what the graph says.
+
+Labels are often given to equally many rows of each class, although classes are unequal. So each left-out label counts
+by the share of its class among all rows, as a first blend without this sees it.
 """
 
 from __future__ import annotations
@@ -26,6 +29,9 @@ _LEAST_SHARE = 0.1  # that either side gets nevertheless
 _GRAPH_PARTS, _LABEL_PARTS = (0.3, 0.7), (0.5, 0.5)
 _FEWEST_TELLING, _CAUTION = 5, 0.7  # labels below which probabilities are drawn toward uniform, and how far
 _LOG_TEMPERATURES = (-2.0, 7.0)
+_TEMPERATURE_PRIOR = 3.0  # that log T counts as, squared
+_MOST_WEIGHT = 3.0  # of a left-out label, and the least is a third
+_CURVATURE = 3.0  # of the graph's scores: squared loss pulls those of sure rows to one, however sure they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,28 +63,73 @@ class Blend:
         return np.asarray(softmax(self.logits, axis=1))
 
 
-def blend(experts: list[Expert], graph: NeighborGraph, labels: Labels, out: np.ndarray) -> Blend:
+def blend(
+    experts: list[Expert], graph: NeighborGraph, labels: Labels, out: np.ndarray, shares: np.ndarray | None = None
+) -> Blend:
     """Return the blend of experts, of which the first two follow the graph.
 
     Parameters
     ----------
     out : which labels, by position, all experts have left out
+    shares : array of shape (n_classes,), the shares of the classes among all rows, if they are known
     """
     spread = experts[0].scores.argmax(axis=1)
     spread[labels.rows] = labels.index
     agreement = edge_agreement(graph, spread)
     prior = _prior(agreement, len(experts))
+    experts = [_bent(each) for each in experts[: len(_GRAPH_PARTS)]] + experts[len(_GRAPH_PARTS) :]
     telling = out[labels.telling[out]]
-    told = labels.index[telling]
-    temperatures = np.array([_temperature(each, each.left_out[telling], told) for each in experts])
-    readings = np.stack([t * each.left_out for t, each in zip(temperatures, experts, strict=True)])
-    weights = _weights(readings[:, telling], told, prior)
     caution = _CAUTION if len(telling) < _FEWEST_TELLING else 1.0
+    told = _Told(telling, labels.index[telling], np.ones(len(telling)))
+    if shares is None:
+        temperatures, weights = _fitted(experts, told, prior)
+        shares = softmax(_logits(experts, caution * weights * temperatures), axis=1).mean(axis=0)
+    told = told.counted_by(shares)
+    temperatures, weights = _fitted(experts, told, prior)
     factors = caution * weights * temperatures
-    logits = sum(factor * each.scores for factor, each in zip(factors, experts, strict=True))
-    left_out = softmax(caution * np.tensordot(weights, readings, 1), axis=1)
+    left_out = softmax(sum(f * each.left_out for f, each in zip(factors, experts, strict=True)), axis=1)
     on_graph = softmax(temperatures[0] * experts[0].scores, axis=1)
-    return Blend(np.asarray(logits), on_graph, left_out, weights / (weights.sum() or 1.0), agreement)
+    return Blend(_logits(experts, factors), on_graph, left_out, weights / (weights.sum() or 1.0), agreement)
+
+
+def _bent(expert: Expert) -> Expert:
+    scores, left_out = (np.arcsinh(_CURVATURE * each) / _CURVATURE for each in (expert.scores, expert.left_out))
+    return Expert(scores, left_out, expert.usual_temperature)
+
+
+def _logits(experts: list[Expert], factors: np.ndarray) -> np.ndarray:
+    return np.asarray(sum(factor * each.scores for factor, each in zip(factors, experts, strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """Labels that tell something when they are left out.
+
+    Parameters
+    ----------
+    positions : among all labels
+    index : their classes
+    counts : how much each one counts, 1 on average
+    """
+
+    positions: np.ndarray
+    index: np.ndarray
+    counts: np.ndarray
+
+    def counted_by(self, shares: np.ndarray) -> _Told:
+        """Return the labels, each counted by the share of its class among all rows over that among the labels."""
+        if not len(self.index):
+            return self
+        among = np.bincount(self.index, minlength=len(shares)) / len(self.index)
+        counts = np.clip(shares[self.index] / among[self.index], 1 / _MOST_WEIGHT, _MOST_WEIGHT)
+        return _Told(self.positions, self.index, counts / counts.mean())
+
+
+def _fitted(experts: list[Expert], told: _Told, prior: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the temperature and the weight of each expert."""
+    temperatures = np.array([_temperature(each, told) for each in experts])
+    readings = np.stack([t * each.left_out[told.positions] for t, each in zip(temperatures, experts, strict=True)])
+    return temperatures, _weights(readings, told, prior)
 
 
 def edge_agreement(graph: NeighborGraph, index: np.ndarray) -> float:
@@ -104,38 +155,39 @@ def _prior(agreement: float, n_experts: int) -> np.ndarray:
     return np.concatenate([on_graph * np.array(_GRAPH_PARTS), (1 - on_graph) * alone])
 
 
-def _temperature(expert: Expert, left_out: np.ndarray, told: np.ndarray) -> float:
+def _temperature(expert: Expert, told: _Told) -> float:
     """Return the T of least log loss on left-out labels, drawn toward the usual one."""
-    if not len(told):
+    if not len(told.index):
         return expert.usual_temperature
-    usual = np.log(expert.usual_temperature)
+    usual, left_out = np.log(expert.usual_temperature), expert.left_out[told.positions]
 
     def loss(log_temperature: float) -> float:
         values = np.exp(log_temperature) * left_out
-        own = values[np.arange(len(values)), told]
-        return float(np.sum(logsumexp(values, axis=1) - own)) + (log_temperature - usual) ** 2
+        own = values[np.arange(len(values)), told.index]
+        drawn = _TEMPERATURE_PRIOR * (log_temperature - usual) ** 2
+        return float(told.counts @ (logsumexp(values, axis=1) - own)) + drawn
 
     return float(np.exp(minimize_scalar(loss, bounds=_LOG_TEMPERATURES, method="bounded").x))
 
 
-def _weights(readings: np.ndarray, told: np.ndarray, prior: np.ndarray) -> np.ndarray:
+def _weights(readings: np.ndarray, told: _Told, prior: np.ndarray) -> np.ndarray:
     """Return weights of least log loss, none negative, drawn toward the prior.
 
     Parameters
     ----------
     readings : array of shape (n_experts, n_left_out, n_classes)
-    told : array of shape (n_left_out,)
     """
-    if not len(told):
+    if not len(told.index):
         return prior
-    own = readings[:, np.arange(len(told)), told]
+    own = readings[:, np.arange(len(told.index)), told.index]
 
     def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
         logits = np.tensordot(weights, readings, 1)
         totals = logsumexp(logits, axis=1)
-        slopes = np.einsum("ng,eng->e", np.exp(logits - totals[:, None]), readings) - own.sum(axis=1)
+        errors = np.exp(logits - totals[:, None]) * told.counts[:, None]
+        slopes = np.einsum("ng,eng->e", errors, readings) - own @ told.counts
         drawn = weights - prior
-        value = float(np.sum(totals - weights @ own)) + 0.5 * _PRIOR_LABELS * float(drawn @ drawn)
+        value = float(told.counts @ (totals - weights @ own)) + 0.5 * _PRIOR_LABELS * float(drawn @ drawn)
         return value, slopes + _PRIOR_LABELS * drawn
 
     bounds = [(0.0, None)] * len(prior)

@@ -49,8 +49,9 @@ _FEWEST_TELLING = 3  # labels, below which none of them can choose a setting
 MOST_LABELED = 3000  # labels that functions of labeled rows are fitted to
 MOST_SEARCHED = 500  # labels from which their settings are chosen
 _TILE_ROWS = 2048
-# Temperatures of softmax(T scores) that fit best on average: for the graph from 25 with one label per class to 12.
-_GRAPH_TEMPERATURES = (12.0, 13.0)
+# Temperatures of softmax(T scores) that fit best on average: for the graph from 33 with one label per class to 16.
+_GRAPH_TEMPERATURES = (16.0, 17.0)
+_JUDGES_TEMPERATURE = 8.0
 _USUAL_TEMPERATURE = 6.0
 
 
@@ -179,7 +180,7 @@ def _judged_again(
         ratios[own] = 0.0
         sums = np.bincount(classes, ratios, minlength=labels.n_classes)
         left_out[position] = sums.sum() / labels.n_classes - sums
-    return Expert(scores, left_out)
+    return Expert(scores, left_out, _JUDGES_TEMPERATURE)
 
 
 def _judges(n_rows: int, labeled: np.ndarray, n_most: int) -> np.ndarray:

@@ -193,7 +193,15 @@ def spread_labels(
         labels = check_labels(y, graph.n_rows)
         if not labels.labeled.any():
             raise ValueError("No row has a label, so there is nothing to spread. Label at least one row of each class.")
-        shares = None if class_shares is None else check_class_shares(class_shares, labels.classes)
+        if len(labels.classes) == 1 and not labels.labeled.all():
+            raise ValueError(
+                f"All labels are {labels.classes.tolist()[0]!r}, so every row would get this one, right or wrong. "
+                "Label at least one row of another class."
+            )
+        shares = None
+        if class_shares is not None:
+            shares = check_class_shares(class_shares, labels.classes)
+            _check_counts(labels.classes, labels.class_counts, shares * graph.n_rows)
         spread = spread_index(plain, graph, labels.index, len(labels.classes), shares)
     return SpreadLabels(labels.classes[spread.index].astype(labels.dtype), labels.classes, spread, graph)
 
@@ -233,7 +241,7 @@ def spread_index(
     share_kernel(plain, graph)
     experts, out = read_labels(plain, graph, labels, n_judges, by_kernel)
     with single_threaded_blas():
-        blended = blend(experts, graph, labels, out)
+        blended = blend(experts, graph, labels, out, shares)
     logits = blended.logits if shares is None else shift_to_shares(blended.logits, shares)
     probabilities = softmax(logits, axis=1)
     probabilities[labels.rows] = np.eye(n_classes)[labels.index]
@@ -288,6 +296,18 @@ def check_class_shares(class_shares: Mapping[Any, float] | ArrayLike, classes: n
     if not np.isfinite(values).all() or np.any(values <= 0):
         raise ValueError("class_shares has entries that are not positive numbers; every class needs a share above 0.")
     return values / values.sum()
+
+
+def _check_counts(classes: np.ndarray, given: np.ndarray, expected: np.ndarray) -> None:
+    """Refuse shares of classes that have more labels than the shares leave rows for."""
+    contradicting = np.flatnonzero(given > np.ceil(expected))
+    if len(contradicting):
+        first = contradicting.tolist()[0]
+        raise ValueError(
+            f"class_shares leaves {expected[first]:.1f} of {expected.sum():.0f} rows for the class "
+            f"{classes.tolist()[first]!r}, and {counted(int(given[first]), 'row')} of y have this label. Give shares "
+            "among all rows, labeled or not."
+        )
 
 
 def shift_to_shares(scores: np.ndarray, shares: np.ndarray) -> np.ndarray:
