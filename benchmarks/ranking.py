@@ -3,6 +3,7 @@
     python benchmarks/ranking.py run StarRidge HybridHasher --data $STARSHL_DATA/{mnist,letter}.npz -o new.json
     python benchmarks/ranking.py compare old.json new.json
     python benchmarks/ranking.py compare new.json --method StarRidge --against SDH
+    python benchmarks/ranking.py table results/ranking/*.json --items unlabeled
 
 A file holds X and y. Each split draws 3,000 rows to learn from, 1,000 queries, and up to 5,000 further rows. Items are
 "unlabeled" (the further rows, coded from their vectors), "labeled" (the rows of the fit, with their labels) or "mixed"
@@ -54,6 +55,11 @@ def main() -> None:
     pairs.add_argument("--method", help="only this method, of the last file")
     pairs.add_argument("--against", help="another method instead of the same one, of the first file")
     pairs.set_defaults(action=compare)
+    tables = commands.add_parser("table", help="print the table of docs/defaults.md: P@10, mAP and area")
+    tables.add_argument("files", type=Path, nargs="+")
+    tables.add_argument("--items", choices=ITEMS, required=True)
+    tables.add_argument("--bits", type=int, default=32)
+    tables.set_defaults(action=table)
     options = parser.parse_args()
     options.action(options)
 
@@ -85,7 +91,16 @@ def run(options: argparse.Namespace) -> None:
                             records.append(record | split.measure(hasher, what, options.real))
                             shown = {name: records[-1][name] for name in ("precision_at_10", "map", "area")}
                             print(record, {name: round(value, 4) for name, value in shown.items()}, flush=True)
-                options.output.write_text(json.dumps(records, indent=0))
+                write(options.output, records)
+
+
+def write(path: Path, records: list[dict]) -> None:
+    """Write one record per line, with five digits."""
+    short = [
+        {name: round(value, 5) if isinstance(value, float) else value for name, value in each.items()}
+        for each in records
+    ]
+    path.write_text("[\n" + ",\n".join(map(json.dumps, short)) + "\n]\n")
 
 
 def _key(record: dict) -> tuple:
@@ -229,6 +244,22 @@ def calibration_error(said: np.ndarray, same: np.ndarray) -> float:
     bins = np.minimum((said * N_BINS).astype(np.int64), N_BINS - 1).ravel()
     gaps = np.bincount(bins, (said - same).ravel(), minlength=N_BINS)
     return float(np.abs(gaps).sum() / said.size)
+
+
+def table(options: argparse.Namespace) -> None:
+    """Print means over splits, and in parentheses how many, as Markdown."""
+    groups: dict[str, dict[str, list[dict]]] = {}
+    for record in (each for path in options.files for each in json.loads(path.read_text())):
+        if (record["items"], record["bits"]) == (options.items, options.bits):
+            groups.setdefault(record["method"], {}).setdefault(record["data"], []).append(record)
+    sets = sorted({name for of_method in groups.values() for name in of_method})
+    print(f"| P@10, mAP, area | {' | '.join(sets)} |\n|---|{'---|' * len(sets)}")
+    for method, of_method in groups.items():
+        cells = []
+        for splits in (of_method.get(name, []) for name in sets):
+            means = [np.mean([each[name] for each in splits]) for name in ("precision_at_10", "map", "area") if splits]
+            cells.append(" ".join(f"{mean:.3f}".lstrip("0") for mean in means) + f" ({len(splits)})" if splits else "-")
+        print(f"| {method} | {' | '.join(cells)} |")
 
 
 def compare(options: argparse.Namespace) -> None:

@@ -11,7 +11,7 @@ from ..codes.queries import EncodedQueries
 from ..codes.score_rule import ScoreRule
 from ..codes.word_dictionary import WordDictionary
 from . import _run_loops as loops
-from .posterior import Found, WordIndex
+from .posterior import SearchLoops, WordIndex
 from .word_items import WordItems
 
 #: A word lies in the first bits of a code, and a dictionary has an entry for each number in them.
@@ -68,6 +68,7 @@ class HybridIndex(WordIndex):
 
     kind = "hybrid"
     metric = "hybrid"
+    loops = SearchLoops(loops.nearest_by_bits, loops.within_by_bits)
     words: WordDictionary
 
     def __init__(
@@ -89,14 +90,6 @@ class HybridIndex(WordIndex):
 
     def _stored_arrays(self) -> dict[str, np.ndarray]:
         return super()._stored_arrays() | {"rule": array_of(self.rule)}
-
-    def _best(
-        self, items: WordItems, asked: EncodedQueries, k: int, mask: np.ndarray, least: float
-    ) -> tuple[np.ndarray, np.ndarray]:
-        return loops.nearest_by_bits(*self._arguments(items, asked, least), k, mask)
-
-    def _all(self, items: WordItems, asked: EncodedQueries, radius: float, mask: np.ndarray, least: float) -> Found:
-        return loops.within_by_bits(*self._arguments(items, asked, least), radius, mask)
 
     def _arguments(self, items: WordItems, asked: EncodedQueries, least: float) -> tuple[object, ...]:
         field = items.planes.dtype.type((1 << self.words.n_bits) - 1)

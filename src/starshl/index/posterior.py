@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,8 +29,17 @@ _EVERY_ITEM = np.empty(0, np.bool_)
 # A task is at least this many queries, and more where items are few.
 _QUERIES_PER_TASK, _ITEMS_PER_TASK = 32, 1 << 22
 _MOST_WORD_BITS = 1 << 14
-#: Query numbers, scores and ids of items, in any order.
-Found = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+class SearchLoops(NamedTuple):
+    """The compiled searches of an index, which take the same arguments besides k and a radius.
+
+    ``nearest`` returns scores and ids of the k best items of each query, in any order; ``within`` query numbers, scores
+    and ids of all items up to a score.
+    """
+
+    nearest: Callable[..., tuple[np.ndarray, np.ndarray]]
+    within: Callable[..., tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
 class WordIndex(MemoryIndex):
@@ -44,6 +53,7 @@ class WordIndex(MemoryIndex):
     distance_type = np.float64
     words: HammingWords | WordDictionary
     rule: ScoreRule
+    loops: ClassVar[SearchLoops]
     _items: WordItems
 
     def _set_up_words(
@@ -68,8 +78,7 @@ class WordIndex(MemoryIndex):
         if k == 0 or not len(queries):
             return Neighbors(np.empty((len(queries), k)), np.empty((len(queries), k), np.int64))
         items, mask = _narrowed(items, mask, len(queries))
-        find = partial(self._best, items, k=k, mask=mask, least=wanted.min_probability)
-        parts = run_all([partial(find, queries[some]) for some in _pieces(items, queries)], self.n_jobs)
+        parts = self._found(self.loops.nearest, items, queries, wanted.min_probability, k, mask)
         distances, ids = (np.concatenate(part) for part in zip(*parts, strict=True))
         order = np.lexsort((ids, distances), axis=1)
         distances, ids = np.take_along_axis(distances, order, axis=1), np.take_along_axis(ids, order, axis=1)
@@ -79,11 +88,9 @@ class WordIndex(MemoryIndex):
         items = self._items
         mask, _ = passing_items(items, wanted.among, 1)
         items, mask = _narrowed(items, mask, len(queries))
-        pieces = _pieces(items, queries)
-        find = partial(self._all, items, radius=radius, mask=mask, least=wanted.min_probability)
-        parts = run_all([partial(find, queries[some]) for some in pieces], self.n_jobs)
+        parts = self._found(self.loops.within, items, queries, wanted.min_probability, radius, mask)
         starts, distances, ids = [np.zeros(1, np.int64)], [np.empty(0)], [np.empty(0, np.int64)]
-        for some, (numbers, scores, found) in zip(pieces, parts, strict=True):
+        for some, (numbers, scores, found) in zip(_pieces(items, queries), parts, strict=True):
             order = np.lexsort((found, scores, numbers))
             starts.append(np.bincount(numbers, minlength=some.stop - some.start))
             distances.append(scores[order])
@@ -146,15 +153,19 @@ class WordIndex(MemoryIndex):
     def _loop_rule(self, least: float) -> tuple[float, float, int]:
         return self.rule.class_weight * self.rule.unit, least, self._n_labels
 
-    @abstractmethod
-    def _best(
-        self, items: WordItems, asked: EncodedQueries, k: int, mask: np.ndarray, least: float
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return scores and ids of the k best items of each query, in any order."""
+    def _found(
+        self, loop: Any, items: WordItems, asked: EncodedQueries, least: float, limit: float, mask: np.ndarray
+    ) -> list[Any]:
+        """Return what a loop finds for each piece of the queries."""
+
+        def find(some: slice) -> Any:
+            return loop(*self._arguments(items, asked[some], least), limit, mask)
+
+        return run_all([partial(find, some) for some in _pieces(items, asked)], self.n_jobs)
 
     @abstractmethod
-    def _all(self, items: WordItems, asked: EncodedQueries, radius: float, mask: np.ndarray, least: float) -> Found:
-        """Return all items of each query up to a score."""
+    def _arguments(self, items: WordItems, asked: EncodedQueries, least: float) -> tuple[object, ...]:
+        """Return what both loops take, besides k or a radius, and a mask."""
 
     def _stored_arrays(self) -> dict[str, np.ndarray]:
         return self._items.arrays() | arrays_of_words(self.words)
@@ -217,6 +228,7 @@ class PosteriorIndex(WordIndex):
     """
 
     kind = "posterior"
+    loops = SearchLoops(loops.nearest_by_word, loops.within_by_word)
 
     def __init__(self, n_bits: int, words: HammingWords | WordDictionary, *, n_jobs: int | None = None) -> None:
         self._set_up_words(n_bits, words, ScoreRule(1.0, 1.0, 0.0), n_jobs, keeps_codes=False)
@@ -230,16 +242,8 @@ class PosteriorIndex(WordIndex):
     def from_arrays(cls, n_bits: int, arrays: dict[str, np.ndarray], *, n_jobs: int | None = None) -> Self:
         return cls._of_arrays(n_bits, arrays, (), n_jobs=n_jobs)
 
-    def _best(
-        self, items: WordItems, asked: EncodedQueries, k: int, mask: np.ndarray, least: float
-    ) -> tuple[np.ndarray, np.ndarray]:
-        rule, words = self._loop_rule(least), (items.run_words, items.table)
-        ids, starts = items.id_buffer, items.starts
-        return loops.nearest_by_word(ids, starts, words[0], rule, words[1], asked.posteriors, k, mask)
-
-    def _all(self, items: WordItems, asked: EncodedQueries, radius: float, mask: np.ndarray, least: float) -> Found:
-        rule, ids, starts = self._loop_rule(least), items.id_buffer, items.starts
-        return loops.within_by_word(ids, starts, items.run_words, rule, items.table, asked.posteriors, radius, mask)
+    def _arguments(self, items: WordItems, asked: EncodedQueries, least: float) -> tuple[object, ...]:
+        return items.id_buffer, items.starts, items.run_words, self._loop_rule(least), items.table, asked.posteriors
 
 
 def arrays_of_words(words: HammingWords | WordDictionary) -> dict[str, np.ndarray]:

@@ -15,7 +15,7 @@ from ..codes.score_rule import ScoreRule
 from ..codes.word_dictionary import WordDictionary
 from . import _run_loops as loops
 from .hybrid import array_of, check_dictionary, rule_of
-from .posterior import Found, WordIndex
+from .posterior import SearchLoops, WordIndex
 from .word_items import ItemTerms, WordItems
 
 # Directions of single-precision rows are orthonormal up to a few millionths.
@@ -122,6 +122,7 @@ class ResidualIndex(WordIndex):
 
     kind = "residual"
     metric = "hybrid"
+    loops = SearchLoops(loops.nearest_by_vector, loops.within_by_vector)
     words: WordDictionary
 
     def __init__(
@@ -181,14 +182,6 @@ class ResidualIndex(WordIndex):
         with single_threaded_blas():
             vectors = [self.reconstruction.vectors(code, self.words) for code in codes]
         return np.concatenate([np.empty((0, self.reconstruction.centers.shape[1])), *vectors])
-
-    def _best(
-        self, items: WordItems, asked: EncodedQueries, k: int, mask: np.ndarray, least: float
-    ) -> tuple[np.ndarray, np.ndarray]:
-        return loops.nearest_by_vector(*self._arguments(items, asked, least), k, mask)
-
-    def _all(self, items: WordItems, asked: EncodedQueries, radius: float, mask: np.ndarray, least: float) -> Found:
-        return loops.within_by_vector(*self._arguments(items, asked, least), radius, mask)
 
     def _arguments(self, items: WordItems, asked: EncodedQueries, least: float) -> tuple[object, ...]:
         terms, scales = items.terms, self.reconstruction.scales
