@@ -4,7 +4,8 @@
 
 The file holds X (pixels from 0 to 255, square pictures) and y. A collection of all rows is made in the folder unless it
 is there: a hybrid hasher of 64 bits fitted on 3,000 of them, kept vectors, previews. Prints the time of the first page
-and the median and the 95th percentile over clicks: the neighbors by codes, which appear first, and all the rest.
+and of the first pictures, and the median and the 95th percentile over clicks: the neighbors, which appear first, what
+the model sees in the picture, and what other methods find, which only those wait for who ask for it.
 """
 
 from __future__ import annotations
@@ -59,12 +60,18 @@ def build(data: Path, folder: Path) -> None:
 def measure(client: httpx.Client, name: str, n_clicks: int) -> None:
     timed(client, "/")
     print(f"first page: {1000 * timed(client, '/'):.0f} ms")
-    client.get(f"/explore/{name}?item=0")
-    while "being prepared" in client.get(f"/explore/{name}?item=0&part=details").text:
+    browsed = f"/explore/{name}"
+    timed(client, browsed)
+    print(f"first page of pictures: {1000 * timed(client, browsed):.0f} ms")
+    while "being prepared" in client.get(f"/explore/{name}?item=0&part=details&methods=1").text:
         time.sleep(0.5)
     n_items = client.get(f"/api/v1/collections/{name}").json()["n_items"]
     items = np.random.default_rng(1).integers(0, n_items, n_clicks).tolist()
-    for part, what in (("neighbors", "click to neighbors by codes"), ("details", "then all other methods and why")):
+    for part, what in (
+        ("neighbors", "click to neighbors"),
+        ("details", "then what the model sees"),
+        ("details&methods=1", "then what other methods find, if asked for"),
+    ):
         seconds = [timed(client, f"/explore/{name}?item={item}&part={part}") for item in items]
         print(f"{what}: median {1000 * np.median(seconds):.0f} ms, 95% {1000 * np.percentile(seconds, 95):.0f} ms")
 

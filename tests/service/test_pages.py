@@ -32,7 +32,7 @@ def test_the_first_page_names_the_collections_and_how_many_items_have_labels(ask
 
 
 def test_a_search_by_item_shows_its_neighbors_and_marks_right_and_wrong_ones(ask):
-    text = page(ask, "/explore/things?item=0&k=9").text
+    text = page(ask, "/explore/things?item=0&k=9&methods=1").text
     hits = ask("POST", "/collections/things/search", json={"items": [0], "k": 10, "rescore": False}).json()
     shown = text[text.index('aria-label="Codes"') : text.index('aria-label="Codes, then vectors"')]
     expected = [hit for hit in hits["results"][0]["hits"] if hit["id"] != 0][:9]
@@ -45,8 +45,8 @@ def test_a_search_by_item_shows_its_neighbors_and_marks_right_and_wrong_ones(ask
 
 def test_the_fast_part_of_a_page_leaves_the_other_methods_out(ask):
     text = page(ask, "/explore/things?item=0&part=neighbors").text
-    assert 'aria-label="Codes"' in text
-    assert "Codes, then vectors" not in text
+    assert 'aria-label="Most similar"' in text
+    assert "How this was found" not in text
     assert "<html" not in text
 
 
@@ -67,9 +67,10 @@ def test_an_export_without_its_library_is_a_problem_with_the_install_line(ask, m
 def test_exact_search_and_a_baseline_appear_beside_the_codes_once_they_are_prepared(ask, monkeypatch):
     go_on, prepare = threading.Event(), OtherMethods.prepare
     monkeypatch.setattr(OtherMethods, "prepare", lambda self, job: go_on.wait(60) and prepare(self, job))
-    assert "being prepared" in page(ask, "/explore/things?item=0").text
+    assert "being prepared" not in page(ask, "/explore/things?item=0").text
+    assert "being prepared" in page(ask, "/explore/things?item=0&methods=1").text
     go_on.set()
-    rest = "/explore/things?item=0&part=details"
+    rest = "/explore/things?item=0&part=details&methods=1"
     text = waited(lambda: page(ask, rest).text, lambda text: "being prepared" not in text)
     assert 'aria-label="Vectors"' in text
     assert 'aria-label="ITQ"' in text
@@ -138,15 +139,51 @@ def test_a_text_never_names_a_file_of_the_service(running, raw_collections, tmp_
 
 
 def test_a_question_survives_its_own_address():
-    query = "item=-3&hit=5&k=20&within=1&radius=0&label=a&label=b%26c&field.x.min=1&field.y=z+z"
+    query = "item=-3&hit=5&k=20&within=1&radius=0&label=a&label=b%26c&methods=1&field.x.min=1&field.y=z+z"
     question = Question.of(QueryParams(query))
     assert Question.of(QueryParams(question.address().removeprefix("?"))) == question
-    assert parse_qs(question.address(item=None, hit=None, k=10, radius=None, labels=(), fields=())[1:]) == {}
+    assert (
+        parse_qs(question.address(item=None, hit=None, k=10, radius=None, labels=(), methods=False, fields=())[1:])
+        == {}
+    )
 
 
-def test_words_lead_to_a_text_and_numbers_to_an_item(ask):
-    assert page(ask, "/explore/things?q=%2317&k=20").headers["location"] == "/explore/things?item=17&k=20"
-    assert page(ask, "/explore/things?q=red+shoes").headers["location"] == "/explore/things?text=red+shoes"
+@pytest.mark.parametrize(
+    ("typed", "query"),
+    [
+        ("%2317&k=20", "item=17&k=20"),
+        ("17", "item=17"),
+        ("17.png", "item=17"),
+        ("017", "name=017"),
+        ("99", "name=99"),
+        ("%2399", "item=99"),
+        ("7.PNG", "name=7.PNG"),
+        ("50%25", "name=50%25"),
+        ("1_.png", "name=1_.png"),
+        ("red+shoes&label=a", "name=red+shoes&label=a"),
+        ("", ""),
+    ],
+)
+def test_the_search_box_takes_numbers_and_parts_of_file_names(ask, typed, query):
+    assert page(ask, f"/explore/things?q={typed}").headers["location"] == f"/explore/things?{query}"
+
+
+def test_part_of_a_file_name_lists_the_files_that_have_it_with_all_filters(ask):
+    text = page(ask, "/explore/things?name=7.PNG").text
+    assert re.findall(r'data-view="/explore/things/items/(\d+)"', text) == ["7", "17", "27", "37", "47", "57"]
+    labeled = page(ask, "/explore/things?name=7.png&label=a").text
+    assert re.findall(r'data-view="/explore/things/items/(\d+)"', labeled) == ["27", "57"]
+    assert "No file has" in page(ask, "/explore/things?name=7_png").text, "a joker of SQL is a letter like others"
+
+
+def test_words_that_no_file_has_say_what_can_be_searched_for(running, raw_collections, tmp_path):
+    ask = running(*(shutil.copytree(raw_collections / kind, tmp_path / kind) for kind in ("pictures", "texts")))
+    text = page(ask, "/explore/pictures?name=red+apple").text
+    assert "No file has “red apple”" in text
+    assert "search with a picture" in text
+    answer = page(ask, "/explore/texts?q=soup")
+    assert answer.headers["location"] == "/explore/texts?text=soup", "words are searched for in texts"
+    assert page(ask, "/explore/pictures?q=blue").headers["location"] == "/explore/pictures?name=blue"
 
 
 def test_scripts_and_styles_are_cached_forever_under_an_address_of_their_contents(ask):

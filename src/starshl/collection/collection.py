@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from .._common.files import atomic_folder
 from .._common.labels import Label, LabelsLike
 from .._common.lazy import library
-from .._common.validation import SamplesLike, check_choice, check_integer, check_number
+from .._common.validation import SamplesLike, check_choice, check_integer, check_number, check_storable
 from .._common.warn import warn_caller
 from .._common.words import counted
 from ..codes.binary import BinaryCodes
@@ -31,7 +31,15 @@ from .embedding import ItemKind, embedder_file, item_meta, load_embedder, text_n
 from .explanation import explain_hits, id_of, with_explanations
 from .export import write_rows
 from .fields import Value, check_fields, fields_text
-from .filters import count_labels, count_values, kind_of_labels, labels_by_id, passing_ids, unknown_labels_note
+from .filters import (
+    count_labels,
+    count_values,
+    kind_of_labels,
+    labels_by_id,
+    named_items,
+    passing_ids,
+    unknown_labels_note,
+)
 from .folder import Kernels, digest_of_model, save_model
 from .guesses import ORDERS, Guesses, GuessFile, Order, with_guesses
 from .items import Row, item_of, metadata_of
@@ -603,6 +611,15 @@ class Collection:
             guesses = self._guess_file.read(state, store)
             found = passing_ids(state, store, filters, guesses)
             return found if guesses is None else guesses.ordered(found, order)
+
+    def named(self, text: str) -> list[int]:
+        """Return the ids of the items whose reference or title contains a text, such as a part of a file name.
+
+        Letters count the same in capitals, as far as they are ASCII.
+        """
+        check_storable(text, "The name")
+        with self.reading() as (state, store):
+            return named_items(state, store, text)
 
     def unknown_labels_note(self, filters: Filters) -> str | None:
         """Say which of the wanted labels no item has, and which there are; None if all are known, or there are none."""

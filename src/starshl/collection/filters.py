@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import operator
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
@@ -192,6 +193,17 @@ def _compiled(condition: Condition) -> tuple[str, list[Scalar]]:
 def _path(field: str) -> str:
     # SQLite compares the name in a path with the stored JSON letter by letter, so it needs the same escapes.
     return f"$.{json.dumps(field, ensure_ascii=False)}"
+
+
+def named_items(state: State, store: Store, text: str) -> list[int]:
+    """Return the ids of the items whose reference or title contains a text, ascending; capitals do not matter."""
+    _check_rows(state, store)
+    escaped = re.sub(r"([\\%_])", r"\\\1", text)
+    pattern, title = f"%{escaped}%", store.text_meta("title_field")
+    if not title:
+        return store.matching(r"reference LIKE ? ESCAPE '\'", [pattern])
+    condition = r"reference LIKE ? ESCAPE '\' OR json_extract(metadata, ?) LIKE ? ESCAPE '\'"
+    return store.matching(condition, [pattern, _path(title), pattern])
 
 
 def _check_rows(state: State, store: Store) -> None:

@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,7 +23,10 @@ from .errors import ConflictError, UnknownError
 from .jobs import Jobs, RunningJob
 from .searcher import Searcher
 
-_MOST_UPLOADS = 200  # pictures that are remembered, so that links to a search keep working for a while
+# Pictures and selections that are remembered, so that links to a search keep working for a while.
+_MOST_UPLOADS, _MOST_SELECTIONS = 200, 50
+
+Kept = TypeVar("Kept")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +56,7 @@ class Workspace:
         self._lock = threading.Lock()
         self._started: dict[str, _Started] = {}
         self._uploads: OrderedDict[str, Upload] = OrderedDict()
+        self._selections: OrderedDict[str, np.ndarray] = OrderedDict()
         self._lesson: Lesson | None = None
         self._lesson_vectors: tuple[str, int, int] | None = None
         #: Tells browsers whether answers that they could not send are about this collection, or another of its name.
@@ -202,13 +206,7 @@ class Workspace:
 
     def add_upload(self, upload: Upload) -> str:
         """Remember an upload for as long as it is among the last ones; return its name in addresses."""
-        digest = hashlib.sha256(upload.vector.tobytes()).hexdigest()[:20]
-        with self._lock:
-            self._uploads[digest] = upload
-            self._uploads.move_to_end(digest)
-            while len(self._uploads) > _MOST_UPLOADS:
-                self._uploads.popitem(last=False)
-        return digest
+        return self._remember(self._uploads, upload, upload.vector, _MOST_UPLOADS)
 
     def upload(self, digest: str) -> Upload:
         """Return an upload."""
@@ -219,6 +217,30 @@ class Workspace:
                 "This picture is no longer here, because uploads are kept only for a while. Upload it again."
             )
         return found
+
+    def add_selection(self, ids: np.ndarray) -> str:
+        """Remember the ids of selected items for as long as they are among the last ones; return their name."""
+        return self._remember(self._selections, ids, ids, _MOST_SELECTIONS)
+
+    def selection(self, digest: str) -> np.ndarray:
+        """Return the ids of selected items, ascending."""
+        with self._lock:
+            found = self._selections.get(digest)
+        if found is None:
+            raise UnknownError(
+                "This selection is no longer here, because selections are kept only for a while. Select the items "
+                "again, on the map."
+            )
+        return found
+
+    def _remember(self, kept: OrderedDict[str, Kept], value: Kept, content: np.ndarray, most: int) -> str:
+        digest = hashlib.sha256(content.tobytes()).hexdigest()[:20]
+        with self._lock:
+            kept[digest] = value
+            kept.move_to_end(digest)
+            while len(kept) > most:
+                kept.popitem(last=False)
+        return digest
 
     def close(self) -> None:
         """End what runs in the background."""

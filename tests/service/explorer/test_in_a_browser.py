@@ -147,11 +147,15 @@ def test_a_click_shows_neighbors_and_the_address_can_be_shared(visit):
     page.click(".grid .corner a >> nth=3")
     page.wait_for_url(re.compile(r"\?item=3$"))
     title = page.text_content("#query")
+    assert page.locator('[aria-label="Most similar"] .hit').count() == 10
+    page.click("[data-methods]")
     page.wait_for_selector('[aria-label="ITQ"]')
     assert page.locator('[aria-label="Codes"] .hit').count() == 10
     assert page.locator('[aria-label="Vectors"] .right').count() >= 5
     other = visit(page.url.removeprefix(page.url.split("/explore")[0]))
     assert other.text_content("#query") == title
+    page.go_back()
+    until(page, "!document.querySelector('#methods')")
     page.go_back()
     page.wait_for_selector("#all")
 
@@ -177,6 +181,7 @@ def test_sliders_and_filters_change_what_is_found_without_a_reload(visit):
 
 def test_why_shows_bits_that_agree_and_differ(visit):
     page = visit("/explore/album?item=0")
+    page.hover("#neighbors .hit >> nth=5")
     page.locator(".why").nth(5).click()
     page.wait_for_url("**hit=**")
     until(page, "document.activeElement.id === 'why'")
@@ -296,7 +301,7 @@ def test_a_preparation_can_be_canceled_and_begun_again(visit, site):
 PAGES = [
     "/",
     "/explore/album",
-    "/explore/album?item=0",
+    "/explore/album?item=0&hit=3&methods=1",
     "/explore/album/teach",
     "/explore/album/map",
     "/explore/nothing",

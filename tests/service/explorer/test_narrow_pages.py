@@ -43,7 +43,7 @@ def settled(page, path):
 
 
 @pytest.mark.parametrize("size", [SCREEN, PHONE], ids=["screen", "phone"])
-@pytest.mark.parametrize("path", ["", "?item=0", "/teach", "/map", "/model"])
+@pytest.mark.parametrize("path", ["", "?item=0&hit=3&methods=1", "/teach", "/map", "/model"])
 def test_names_of_200_characters_make_no_page_wider(visit, named, path, size):
     page = visit(f"/explore/fresh{path}", **size)
     settled(page, path)

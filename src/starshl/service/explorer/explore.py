@@ -13,6 +13,7 @@ from fastapi import APIRouter, File, Query, Request, UploadFile
 from fastapi.responses import RedirectResponse, Response
 
 from ..._common.labels import Label
+from ..._common.words import counted
 from ...client.answers import CollectionInfo, Job
 from ...collection.answers import Explanation, Hit, Item
 from ...collection.collection import Collection
@@ -36,6 +37,7 @@ routes = APIRouter(include_in_schema=False)
 _CARDS_PER_PAGE = 48  # a few screens on a phone
 _LARGEST_PICTURE = 12 << 20
 _MOST_CHOICES = 50  # in a menu; longer ones are typed
+_MOST_WORDS = 2000  # characters of what is typed into the search box
 _PARTS = {
     "neighbors": "explore/neighbors.html",
     "details": "explore/details.html",
@@ -94,8 +96,8 @@ class Match:
 class Exploration:
     """The contents of the page; parts that were not asked for are empty.
 
-    Without a query, ``browsed`` are items to begin with, of which more come after ``next_item``. ``preparing`` is the
-    job that prepares other methods.
+    Without a query, ``browsed`` are items to begin with, of ``n_found``; more come after ``next_item``. ``takes_texts``
+    says whether texts can be searched for. ``preparing`` is the job that prepares other methods.
     """
 
     info: CollectionInfo
@@ -108,6 +110,8 @@ class Exploration:
     match: Match | None = None
     browsed: list[Card] = field(default_factory=list)
     next_item: int | None = None
+    n_found: int = 0
+    takes_texts: bool = False
     preparing: Job | None = None
 
     @property
@@ -123,7 +127,8 @@ async def explore(
     """Show what a question finds; a script asks for parts of the page, first for what is fast."""
     question = Question.of(request.query_params)
     if "q" in request.query_params:
-        return RedirectResponse(str(request.url.path) + _typed(question, request.query_params["q"]), 303)
+        address = await in_thread(_typed, searcher, question, request.query_params["q"])
+        return RedirectResponse(f"{request.url.path}{address}{f'&part={part}' if part else ''}", 303)
     if part and part not in _PARTS:
         raise ValueError(f"The page has no part {part!r}; it has {' and '.join(_PARTS)}. Leave it out for all of it.")
     workspace = service.workspace(searcher.name)
@@ -150,9 +155,7 @@ async def search_by_picture(
         raise TooLargeError("The picture has more than 12 MB. Send a smaller one.")
     workspace = service.workspace(searcher.name)
     upload = await result_of(_upload(searcher, content, (picture.filename or "uploaded picture")[:100]))
-    address = Question.of(request.query_params).address(
-        upload=workspace.add_upload(upload), item=None, text=None, hit=None
-    )
+    address = Question.of(request.query_params).asking(upload=workspace.add_upload(upload))
     return RedirectResponse(f"/explore/{searcher.name}{address}", 303)
 
 
@@ -162,14 +165,24 @@ async def picture(item: int, searcher: SearcherDep) -> Response:
     return await preview_response(searcher, item)
 
 
-def _typed(question: Question, words: str) -> str:
-    """Return the query of an address for what was typed: an id if it is a number, otherwise a text."""
-    words = words.strip()
+def _typed(searcher: Searcher, question: Question, words: str) -> str:
+    """Return the query of an address for what was typed: the number of an item, a part of a file name, or a text."""
+    words = words.strip()[:_MOST_WORDS]
     if not words:
-        return question.address(item=None, text=None, upload=None, hit=None)
-    if words.lstrip("#-").isdigit():
-        return question.address(item=words.lstrip("#"), text=None, upload=None, hit=None, after=None)
-    return question.address(item=None, text=words[:2000], upload=None, hit=None, after=None)
+        return question.asking()
+    number = words.removeprefix("#")
+    with searcher.opened() as collection:
+        # 17 is an item, and 017 part of a name.
+        is_number = number.lstrip("-").isdigit() and (words != number or number == str(int(number)))
+        if is_number and (words != number or existing_items(collection, [int(number)])):
+            return question.asking(item=number)
+        takes_texts = "texts" in _takes(collection)
+        if takes_texts and collection.kind == "texts":
+            return question.asking(text=words)
+        found = collection.named(words)
+    if len(found) == 1:
+        return question.asking(item=found[0])
+    return question.asking(name=words) if found or not takes_texts else question.asking(text=words)
 
 
 def _form(searcher: Searcher) -> dict[str, Any]:
@@ -216,31 +229,35 @@ def _browse(workspace: Workspace, question: Question) -> Exploration:
     items, more = workspace.searcher.list_items(question.after, _CARDS_PER_PAGE, filters, question.order)
     with workspace.searcher.opened() as collection:
         cards = cards_of(collection, info.name, items)
-        return Exploration(info, question, filters, status, browsed=cards, next_item=more)
+        n_found, takes_texts = len(collection.passing(filters)), "texts" in _takes(collection)
+    page = Exploration(info, question, filters, status, browsed=cards, next_item=more)
+    return replace(page, n_found=n_found, takes_texts=takes_texts)
 
 
 def _neighbors(workspace: Workspace, question: Question) -> Exploration:
-    """Search by the codes of the collection alone, which is fast."""
+    """Search as programs do by default."""
     info = workspace.searcher.info()
     status, filters = status_of(workspace), filters_of(question, info, workspace)
     page = Exploration(info, question, filters, status, _query(workspace, question))
-    about = f"{info.method}, {info.n_bits} bits"
-    page.results.append(_search(workspace, page, "Codes", about, rescore=False if info.vectors else None))
+    page.results.append(_search(workspace, page, "Most similar", "", rescore=None, distances=False))
     return page
 
 
 def _add_details(workspace: Workspace, page: Exploration, *, retry: bool) -> None:
-    """Add the other methods, what the hasher makes of the query, and why one of the hits matches.
+    """Add what the hasher makes of the query, why the chosen hit matches, and other methods if they are asked for.
 
     With ``retry``, a preparation of the other methods that failed begins anew.
     """
     if page.query is not None and page.query.vector is not None:
         with workspace.searcher.opened() as collection:
             page.description = describe_query(collection, page.query.vector)
-        if page.question.radius is None:
+    if page.question.methods:
+        about = f"{page.info.method}, {counted(page.info.n_bits, 'bit')}"
+        page.results.append(_search(workspace, page, "Codes", about, rescore=False if page.info.vectors else None))
+        if page.query is not None and page.query.vector is not None and page.question.radius is None:
             page.results += _other_methods(workspace, page, page.query.vector)
             page.preparing = workspace.prepare_comparison(retry=retry)
-    page.match = _match(workspace, page)
+    page.match = None if page.question.hit is None else _match(workspace, page, page.question.hit)
 
 
 def _query(workspace: Workspace, question: Question) -> SearchQuery:
@@ -258,7 +275,15 @@ def _query(workspace: Workspace, question: Question) -> SearchQuery:
     return SearchQuery(f"“{question.text}”", None, None, vectors[0])
 
 
-def _search(workspace: Workspace, page: Exploration, method: str, about: str, *, rescore: bool | None) -> MethodHits:
+def _search(
+    workspace: Workspace,
+    page: Exploration,
+    method: str,
+    about: str,
+    *,
+    rescore: bool | None,
+    distances: bool = True,
+) -> MethodHits:
     """Search with the collection's own hasher; a stored item is left out of its own neighbors."""
     query, question = page.query, page.question
     assert query is not None
@@ -273,7 +298,7 @@ def _search(workspace: Workspace, page: Exploration, method: str, about: str, *,
     milliseconds = 1000 * (time.perf_counter() - started)
     own = [] if query.item is None else [query.item.id]
     with workspace.searcher.opened() as collection:
-        cards = _cards(collection, page, found.without(own, question.k))
+        cards = _cards(collection, page, found.without(own, question.k), distances=distances)
         # It is at no distance, and so counts as near, unless a filter leaves it out.
         n_own = len(collection.passing(replace(options.filters, among=np.array(own)))) if own else 0
     return MethodHits(method, about, cards, milliseconds, found.total - n_own)
@@ -298,8 +323,10 @@ def _other_methods(workspace: Workspace, page: Exploration, vector: np.ndarray) 
     return results
 
 
-def _cards(collection: Collection, page: Exploration, hits: Sequence[Hit | Item]) -> list[Card]:
-    notes = [_distance(hit) if isinstance(hit, Hit) else "" for hit in hits]
+def _cards(
+    collection: Collection, page: Exploration, hits: Sequence[Hit | Item], *, distances: bool = True
+) -> list[Card]:
+    notes = [_note(hit, distances) if isinstance(hit, Hit) else "" for hit in hits]
     label = None if page.query is None else page.query.label
     return cards_of(collection, page.info.name, hits, query_label=label, notes=notes)
 
@@ -312,26 +339,20 @@ def _card(collection: Collection, name: str, item: Item, query_label: Label | No
     return cards[0]
 
 
-def _distance(hit: Hit) -> str:
+def _note(hit: Hit, distances: bool) -> str:
+    """Return how likely a hit is of the class of the query, and how far it is if that is asked for."""
     likely = [] if hit.probability is None else [f"{hit.probability:.0%}"]
-    if hit.rescored is not None:
-        return " · ".join([*likely, f"{hit.rescored:.3g}"])
-    return likely[0] if likely else f"{hit.distance:.3g}" if isinstance(hit.distance, float) else f"{hit.distance} bits"
+    if distances and hit.rescored is not None:
+        likely.append(f"distance {hit.rescored:.3g}")
+    elif distances and not likely:
+        likely.append(counted(hit.distance, "bit") if isinstance(hit.distance, int) else f"distance {hit.distance:.3g}")
+    return ", ".join(likely)
 
 
-def _match(workspace: Workspace, page: Exploration) -> Match | None:
-    """Compare the query with the hit that was asked for, or with the nearest one."""
-    cards, wanted = page.results[0].cards, page.question.hit
-    if wanted is None and not cards:
-        return None
-    try:
-        with workspace.searcher.opened() as collection:
-            return _compare(collection, page, cards[0].id if wanted is None else wanted)
-    except UnknownIdError:
-        # If nobody has asked for it, an item that was removed since it was found is left out.
-        if wanted is None:
-            return None
-        raise
+def _match(workspace: Workspace, page: Exploration, hit: int) -> Match:
+    """Compare the query with one of the hits."""
+    with workspace.searcher.opened() as collection:
+        return _compare(collection, page, hit)
 
 
 def _compare(collection: Collection, page: Exploration, hit: int) -> Match:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+import numpy as np
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 
@@ -73,17 +74,27 @@ def status_of(workspace: Workspace) -> GuessStatus:
 
 def filters_of(question: Question, info: CollectionInfo, workspace: Workspace) -> Filters:
     """Return which items may be found: those of a class are given and guessed ones, unless only some are wanted."""
-    guesses = workspace.known_guesses()
+    guesses, among = workspace.known_guesses(), _among(question, workspace)
     wanted: list[Label] | None = [typed_label(text, info.label_kind) for text in question.labels] or None
     where = question.where(info) or None
     if question.which == "given":
         with workspace.searcher.opened() as collection:
-            return Filters.of(where, labels=wanted or list(collection.label_counts()))
+            return Filters.of(where, among, labels=wanted or list(collection.label_counts()))
     if question.which == "guessed":
         if guesses is None:
             return Filters.of(where, among=[])
-        return Filters.of(where, guesses=wanted or list(guesses.classes))
-    return Filters.of(where, labels=wanted, guesses=None if guesses is None else wanted)
+        return Filters.of(where, among, guesses=wanted or list(guesses.classes))
+    return Filters.of(where, among, labels=wanted, guesses=None if guesses is None else wanted)
+
+
+def _among(question: Question, workspace: Workspace) -> np.ndarray | None:
+    """Return the ids of what was selected on the map, and of files with a name if these are listed; None for all."""
+    selected = None if question.selection is None else workspace.selection(question.selection)
+    if question.name is None or question.is_asked:
+        return selected
+    with workspace.searcher.opened() as collection:
+        named = np.array(collection.named(question.name), np.int64)
+    return named if selected is None else np.intersect1d(named, selected)
 
 
 def guesses_seen(cards: Sequence[Card]) -> str:

@@ -29,15 +29,19 @@ _LARGEST_ID = 2**63 - 1
 class Question:
     """A search: what to search for, how many neighbors, how near and how likely, and which items may be found.
 
+    ``item``, ``text`` or ``upload`` says what to search for; if all are None, items are listed, those whose file has
+    ``name`` in its path if it is given. ``selection`` names items that were selected on the map; no others are found.
     ``labels`` are classes, and ``which`` says whether their items are those that were "given" the label or those for
-    which it is "guessed"; both if it is empty. ``order`` is that of a list without a query.
-    ``item``, ``text`` or ``upload`` says what to search for; all are None if nothing was asked yet. ``hit`` is the item
-    to explain. ``fields`` holds pairs of a parameter, such as "field.year.min", and its text.
+    which it is "guessed"; both if it is empty. ``order`` is that of a list without a query. ``hit`` is the item to
+    explain, and ``methods`` asks for what other methods find. ``fields`` holds pairs of a parameter, such as
+    "field.year.min", and its text.
     """
 
     item: int | None = None
     text: str | None = None
     upload: str | None = None
+    name: str | None = None
+    selection: str | None = None
     k: int = _USUAL_NEIGHBORS
     radius: float | None = None
     min_probability: float | None = None
@@ -46,6 +50,7 @@ class Question:
     order: Order = "id"
     fields: tuple[tuple[str, str], ...] = ()
     hit: int | None = None
+    methods: bool = False
     after: int | None = None
 
     @classmethod
@@ -58,6 +63,8 @@ class Question:
             item=_number(query, "item", -_LARGEST_ID, _LARGEST_ID),
             text=query.get("text") or None,
             upload=query.get("upload") or None,
+            name=query.get("name") or None,
+            selection=query.get("selection") or None,
             k=_number(query, "k", 1, MOST_NEIGHBORS) or _USUAL_NEIGHBORS,
             radius=radius,
             # The least probability counts from above 0 on: 0 lets all items pass.
@@ -67,6 +74,7 @@ class Question:
             order=cast(Order, _word(query, "order", ORDERS)),
             fields=fields,
             hit=_number(query, "hit", -_LARGEST_ID, _LARGEST_ID),
+            methods=bool(query.get("methods")),
             after=_number(query, "after", -_LARGEST_ID, _LARGEST_ID),
         )
 
@@ -80,7 +88,7 @@ class Question:
         new = replace(self, **changes)
         pairs: list[tuple[str, Any]] = [
             (name, value)
-            for name in ("item", "text", "upload", "hit", "after")
+            for name in ("item", "text", "upload", "name", "selection", "hit", "after")
             if (value := getattr(new, name)) is not None
         ]
         pairs += [("k", new.k)] if new.k != _USUAL_NEIGHBORS else []
@@ -89,7 +97,12 @@ class Question:
         pairs += [("label", label) for label in new.labels]
         pairs += [("which", new.which)] if new.which else []
         pairs += [("order", new.order)] if new.order != "id" else []
+        pairs += [("methods", "1")] if new.methods else []
         return "?" + urlencode([*pairs, *new.fields])
+
+    def asking(self, **query: Any) -> str:
+        """Return the query of an address that asks something else with the same filters."""
+        return self.address(**dict.fromkeys(("item", "text", "upload", "name", "hit", "after")) | query)
 
     def options(self, filters: Filters, *, rescore: bool | None = None) -> SearchOptions:
         """Return the search as a searcher takes it."""

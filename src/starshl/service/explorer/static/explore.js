@@ -6,7 +6,7 @@ const neighbors = document.getElementById("neighbors");
 const details = document.getElementById("details");
 const form = document.getElementById("search-form");
 const upload = document.getElementById("upload-form");
-const QUERIES = ["item", "text", "upload"]; // parameters of an address that say what to search for
+const QUERIES = ["item", "text", "upload", "name"]; // parameters of an address that say what to search for
 let current = new AbortController();
 let polling;
 let shown = location.pathname + location.search; // what the page is about
@@ -27,7 +27,10 @@ async function show(address, { isNew = true, focus = "h2" } = {}) {
   const url = new URL(address, location.href);
   neighbors.classList.add("busy");
   try {
-    const found = await fetchPart(url, "neighbors", signal);
+    const answer = await fetchPart(url, "neighbors", signal);
+    const found = await answer.text();
+    url.search = new URL(answer.url).search; // what was typed has become a search
+    url.searchParams.delete("part");
     if (isNew) push(url); // while the page still has its height
     neighbors.innerHTML = found;
     neighbors.classList.remove("busy");
@@ -49,13 +52,13 @@ async function fetchPart(url, name, signal) {
   const address = new URL(url);
   address.hash = "";
   address.searchParams.set("part", name);
-  return (await request(address, { signal, headers: { Accept: "application/json" } })).text();
+  return request(address, { signal, headers: { Accept: "application/json" } });
 }
 
 async function showDetails(url, signal) {
   details.classList.add("busy");
   try {
-    details.innerHTML = await fetchPart(url, "details", signal);
+    details.innerHTML = await (await fetchPart(url, "details", signal)).text();
   } finally {
     if (!signal.aborted) details.classList.remove("busy");
   }
@@ -74,13 +77,13 @@ function poll(url, signal) {
   polling = setTimeout(() => showDetails(url, signal).catch(() => {}), Number(waiting.dataset.poll));
 }
 
-/** Show why a hit matches. */
-async function explain(address) {
+/** Show more about what was found: why a hit matches, or what other methods find. */
+async function explain(address, id) {
   const url = new URL(address);
   push(url);
   try {
     await showDetails(url, current.signal);
-    const heading = document.getElementById("why");
+    const heading = document.getElementById(id);
     heading?.focus({ preventScroll: true });
     heading?.scrollIntoView({ block: "center" });
   } catch (error) {
@@ -90,7 +93,7 @@ async function explain(address) {
 
 /** Let the form stand for the search that is shown. */
 function fillForm(url) {
-  for (const name of QUERIES) form.elements[name].value = url.searchParams.get(name) ?? "";
+  for (const name of [...QUERIES, "selection"]) form.elements[name].value = url.searchParams.get(name) ?? "";
   const slider = form.elements.min_probability;
   if (!slider) return;
   slider.value = url.searchParams.get("min_probability") ?? 0;
@@ -106,13 +109,7 @@ function showValue(slider) {
 /** Return the address that the form asks for; what was typed comes before what was clicked. */
 function formAddress() {
   const fields = new FormData(form);
-  const typed = String(fields.get("q") ?? "").trim();
-  fields.delete("q");
-  if (typed) {
-    for (const name of QUERIES) fields.delete(name);
-    const isId = /^#?-?\d+$/.test(typed);
-    fields.set(isId ? "item" : "text", isId ? typed.replace("#", "") : typed);
-  }
+  if (String(fields.get("q") ?? "").trim()) for (const name of QUERIES) fields.delete(name);
   if (!fields.get("within")) fields.delete("radius");
   if (fields.get("min_probability") === "0") fields.delete("min_probability");
   return `${form.action}?${new URLSearchParams([...fields].filter(([, value]) => value !== ""))}`;
@@ -127,10 +124,11 @@ function similarTo(address) {
 }
 
 function followLink(event) {
-  const link = event.target.closest("a[data-search], a[data-explain]");
+  const link = event.target.closest("a[data-search], a[data-explain], a[data-methods]");
   if (!link || event.metaKey || event.ctrlKey || event.shiftKey) return;
   event.preventDefault();
-  if (link.matches("[data-explain]")) { explain(link.href); return; }
+  if (link.matches("[data-explain]")) { explain(link.href, "why"); return; }
+  if (link.matches("[data-methods]")) { explain(link.href, "methods-title"); return; }
   const url = link.closest("#viewer") ? similarTo(link.href) : link.href;
   show(url).then(() => window.scrollTo({ top: 0 }));
 }
