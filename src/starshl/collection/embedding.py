@@ -12,6 +12,7 @@ import numpy as np
 
 from .._common.platform import sync_folder
 from .._common.validation import check_choice, check_storable
+from .._common.words import counted
 from ..data import features
 from ..data.features.kinds import RAW_KINDS, RawKind
 from ..exceptions import CollectionFormatError
@@ -29,6 +30,7 @@ _DRAFT = "embedder.draft"
 _NAME = re.compile(r"embedder-[0-9a-f]{16}\.star")
 _SHOWN = 80  # letters of a text in a message
 _LISTED = 10  # texts in a message
+_STORED = 100_000  # characters of a text that are shown with a hit; as JSON, they fit into the metadata of an item
 
 
 def item_meta(
@@ -116,6 +118,19 @@ def text_notes(
     """Say which texts have no word that the embedder knows, what becomes of them, and how many texts are cut."""
     notes = unknown_texts_note(texts, vectors, outcome), embedder.cut_note(texts)
     return [note for note in notes if note is not None]
+
+
+def stored_text(text: str) -> str:
+    """Return what an item keeps of its text: the beginning of one that is very long."""
+    return text[:_STORED]
+
+
+def note_of_stored(embedder: Embedder, texts: Sequence[str]) -> str:
+    """Say how many texts of items are longer than the embedder reads, or than an item keeps; empty if none are."""
+    n_long = sum(len(text) > _STORED for text in texts)
+    has, rest = ("has", "it keeps") if n_long == 1 else ("have", "they keep")
+    kept = f"{counted(n_long, 'text')} {has} more than {_STORED:,} characters; {rest} the beginning."
+    return " ".join(note for note in (embedder.cut_note(texts), kept if n_long else None) if note)
 
 
 def unknown_texts_note(texts: Sequence[str], vectors: np.ndarray, outcome: str) -> str | None:

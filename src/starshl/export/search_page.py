@@ -25,6 +25,7 @@ from ..collection.collection import Collection
 from ..collection.explanation import n_class_bits
 from ..data.features.picture_files import ReadPictures
 from ..data.features.pictures import PictureFeatures
+from ..data.features.step import Reader
 from ..data.features.text import Text
 from ..exceptions import CollectionError, NotExpressibleError
 from ..hashers.base import BaseHasher
@@ -109,6 +110,9 @@ def _model(collection: Collection, picture: Sequence[int] | None) -> tuple[bytes
     has_probabilities = hasher.words is not None or can_be_written(hasher.class_part, PROBABILITIES)
     outputs += ["probabilities"] if has_probabilities else []
     first: Any = next(iter([*steps, *hasher.fitted_steps]), None)
+    if reader is None and isinstance(first, Reader) and first.is_slow:
+        why_not = f"A page does not hold the network {type(first).__name__}, which reads what people would ask with."
+        return None, {"n_features": 0, "picture": None, "why_not": why_not}
     n_features = getattr(first, "n_features_in_", 0) if steps else hasher.row_width or 0
     try:
         model = model_of(hasher, steps, n_features, outputs, "float32")

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from ..collection.embedding import stored_text
 from ..collection.vectors import kept_rows
 from ..data.features.picture_files import open_picture, preview_of
 from ..data.tables.cells import is_number
@@ -73,7 +74,7 @@ def text_items(searcher: Searcher, texts: Sequence[str], items: NewItems) -> Fut
             title = collection.title
         metadata = items.metadata or [{}] * len(texts)
         if title is not None:
-            metadata = [{title: text, **entry} for text, entry in zip(texts, metadata, strict=True)]
+            metadata = [{title: stored_text(text), **entry} for text, entry in zip(texts, metadata, strict=True)]
         return replace(items, vectors=vectors, metadata=metadata)
 
     return map_future(text_vectors(searcher, texts), complete)

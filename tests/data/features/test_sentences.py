@@ -14,6 +14,7 @@ from starshl.collection import add_texts, import_texts
 from starshl.data.features import Embedder, MiniLM, embedding_cache, make_embedder, minilm
 from starshl.data.features.minilm import load_minilm
 from starshl.exceptions import BundleFormatError, ChecksumError, MissingExtraError
+from starshl.export import write_search_page
 
 ABOUT = {
     "food": ["Fresh bread from the oven", "A soup of beans", "He ate two apples", "Cheese and wine for dinner"],
@@ -163,8 +164,23 @@ def test_a_collection_embeds_its_items_queries_and_additions_alike(tmp_path):
         assert (added.n_stored, "1 text of 2 is longer" in added.cut) == (2, True)
         with pytest.warns(UserWarning, match="longer than 256 tokens"):
             texts.embed(["snow " * 500])
+    with Collection(tmp_path / "texts", read_only=True) as texts:
+        facts = write_search_page(texts, tmp_path / "page.html")
+        assert (facts["encodes"], "the network MiniLM" in facts["why_not"]) == (False, True)
     with Collection(tmp_path / "texts", embedder="efficientnet-lite0") as texts, pytest.raises(ChecksumError):
         texts.embed(["a text"])
+
+
+def test_a_text_of_a_megabyte_is_cut_where_it_is_read_and_where_it_is_kept_and_both_are_said(tmp_path):
+    long = "rain and wind " * 80_000
+    summary = import_texts([*SENTENCES * 3, long], tmp_path / "texts", embedder="minilm")
+    assert "1 text of 25 is longer than 256 tokens and cut there" in summary.cut
+    assert "1 text has more than 100,000 characters; it keeps the beginning" in summary.cut
+    with Collection(tmp_path / "texts") as texts:
+        assert texts.get([24])[0].metadata["text"] == long[:100_000]
+        again = add_texts(texts, [long, "snow " + long])
+        assert (again.n_stored, again.n_present) == (1, 1)
+        assert "2 texts have more than 100,000 characters; they keep" in again.cut
 
 
 def test_pictures_and_texts_go_to_their_own_embedders(tmp_path):

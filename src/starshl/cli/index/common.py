@@ -264,8 +264,8 @@ def _check_takes(collection: Collection, kind: str) -> None:
         return
     named = {"texts": "texts, in a table or a .txt file", "pictures": "pictures, folders of pictures"}
     takes = [named[each] for each in collection.takes if each in named]
-    takes.append("rows, in a table" if "rows" in collection.takes else "vectors, in a table or an array")
+    files = "in a .npy, .npz, .csv, .tsv, .jsonl or .parquet file"
+    takes.append(f"{'rows' if collection.kind == 'rows' else 'vectors'}, {files}")
     raise ValueError(
-        f"The items of this collection are {collection.kind}, so it takes no {kind}. It takes {', or '.join(takes)}: "
-        "files ending in .npy, .npz, .csv, .tsv, .jsonl or .parquet."
+        f"The items of this collection are {collection.kind}, so it takes no {kind}. It takes {', or '.join(takes)}."
     )

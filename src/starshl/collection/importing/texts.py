@@ -16,6 +16,7 @@ from ..._common.progress import status
 from ...data.features.embedder import Given, as_embedder
 from ...index.metadata import check_metadata
 from ..collection import Collection
+from ..embedding import note_of_stored, stored_text
 from .building import AdditionSummary, ImportSummary, add_items, build_collection, check_new, embedder_for
 
 _SAME = 1e-2  # of the length of a vector: more than float16 and int8 lose
@@ -66,7 +67,7 @@ def import_texts(
     described = check_metadata(metadata, len(texts))
     made = as_embedder(embedder, "texts")
     X = made.fit_embed(texts, n_jobs=n_jobs, progress=progress)
-    stored = [{**entry, field: text} for entry, text in zip(described, texts, strict=True)]
+    stored = [{**entry, field: stored_text(text)} for entry, text in zip(described, texts, strict=True)]
     with status("learning codes", shown=progress):
         summary = build_collection(
             collection,
@@ -82,7 +83,7 @@ def import_texts(
             metadata=stored,
             references=references,
         )
-    return dataclasses.replace(summary, cut=made.cut_note(texts) or "")
+    return dataclasses.replace(summary, cut=note_of_stored(made, texts))
 
 
 def add_texts(
@@ -129,7 +130,7 @@ def add_texts(
         raise ValueError("There are no texts. Give at least one.")
     rows = metadata or [{} for _ in texts]
     name = field or text_field(collection)
-    stored = rows if name is None else [{**row, name: text} for row, text in zip(rows, texts, strict=True)]
+    stored = rows if name is None else [{**row, name: stored_text(text)} for row, text in zip(rows, texts, strict=True)]
     added = add_items(
         collection,
         embedder.embed(texts, n_jobs=n_jobs, progress=progress),
@@ -143,7 +144,7 @@ def add_texts(
         keep_labels=keep_labels,
         trust_match=name is not None,
     )
-    return dataclasses.replace(added, cut=embedder.cut_note(texts) or "")
+    return dataclasses.replace(added, cut=note_of_stored(embedder, texts))
 
 
 def text_field(collection: Collection) -> str | None:

@@ -30,6 +30,7 @@ from ...hashers.fitting import codes_of_vectors, name_features
 from ...index.base import check_ids
 from ...index.metadata import check_metadata
 from ..collection import atomic_collection
+from ..embedding import note_of_stored, stored_text
 from ..items import reference_texts
 from ..labels import item_labels
 from .building import ImportSummary, build_collection, check_new
@@ -141,10 +142,11 @@ def binarize(
     if embedder is not None:
         texts, made_by = cast(Sequence[str], X), as_embedder(embedder, "texts")
         X = made_by.fit_embed(texts).astype(np.float32)
-        note = made_by.cut_note(texts)
-        if note is not None:
+        note = note_of_stored(made_by, texts)
+        if note:
             warn_caller(note)
-        metadata = [{"text": text, **entry} for text, entry in zip(texts, metadata or [{}] * n_items, strict=True)]
+        entries = metadata or [{}] * n_items
+        metadata = [{"text": stored_text(text), **entry} for text, entry in zip(texts, entries, strict=True)]
     split = hold_out(X, known, n_queries, random_state)
     choice = choose_hasher(split, hasher, n_bits)
     comparison = compare_choice(split, choice)
