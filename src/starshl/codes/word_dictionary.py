@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from .._common.lazy import library
 from .._common.threads import single_threaded_blas
 from .binary import BinaryCodes
 from .codewords import binary_words
+from .hamming_words import HammingWords
 
 sparse = library("scipy.sparse")
 _FLOOR = 1e-7  # of a probability, so that its logarithm is finite
@@ -106,6 +108,10 @@ class WordDictionary:
         """Return the class of codes that follow from a label, -1 elsewhere."""
         numbers = numbers_in(codes, self.n_bits)
         return np.where(self.has_labels & (numbers < self.n_classes), numbers, -1)
+
+
+#: What codes of items, or their first bits, stand for.
+Words: TypeAlias = HammingWords | WordDictionary
 
 
 def numbers_in(codes: BinaryCodes, n_bits: int) -> np.ndarray:

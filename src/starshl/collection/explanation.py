@@ -15,8 +15,7 @@ from .._common.labels import Label
 from .._common.validation import SamplesLike, check_choice
 from .._common.words import counted
 from ..codes.binary import BinaryCodes
-from ..codes.hamming_words import HammingWords
-from ..codes.word_dictionary import WordDictionary
+from ..codes.word_dictionary import Words
 from ..index.posterior import WordIndex
 from .answers import ClassOfCode, Explanation, Hit, SearchResult
 from .items import Row, label_of
@@ -111,7 +110,7 @@ class _Likeness(NamedTuple):
     neighbor_distance: float | None = None
 
 
-def _likeness(state: State, words: HammingWords | WordDictionary, X: SamplesLike, ids: list[int]) -> list[_Likeness]:
+def _likeness(state: State, words: Words, X: SamplesLike, ids: list[int]) -> list[_Likeness]:
     hasher, index, classes = state.hasher, state.index, state.shown_classes
     assert isinstance(index, WordIndex), "Words are searched by their index."
     query = state.encoded(X)

@@ -28,10 +28,9 @@ from .._common.threads import using_threads
 from .._common.validation import Rows, SamplesLike, check_n_jobs, check_rows
 from ..codes.binary import BinaryCodes, Metric, make_space_id
 from ..codes.codebook import Codebook
-from ..codes.hamming_words import HammingWords
 from ..codes.queries import EncodedQueries
 from ..codes.score_rule import ScoreRule
-from ..codes.word_dictionary import WordDictionary
+from ..codes.word_dictionary import Words
 from ..exceptions import BundleFormatError, MissingCapabilityError
 from ..index.choice import make_index
 from ..index.memory import MemoryIndex
@@ -330,7 +329,7 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return make_index(codes, ids, n_jobs=n_jobs)
 
     @property
-    def words(self) -> HammingWords | WordDictionary | None:
+    def words(self) -> Words | None:
         """The class posteriors that codes of items, or their first bits, stand for; None if they stand for none."""
         return None
 

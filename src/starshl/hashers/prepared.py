@@ -20,10 +20,9 @@ from .._common.labels import Label, Labels, LabelsLike
 from .._common.validation import Rows, SamplesLike
 from ..codes.binary import BinaryCodes, Metric, make_space_id
 from ..codes.codebook import Codebook
-from ..codes.hamming_words import HammingWords
 from ..codes.queries import EncodedQueries
 from ..codes.score_rule import ScoreRule
-from ..codes.word_dictionary import WordDictionary
+from ..codes.word_dictionary import Words
 from ..data.features.pictures import PictureFeatures
 from ..data.features.step_files import (
     HASHER_PREFIX,
@@ -253,7 +252,7 @@ class PreparedHasher(BaseHasher):
         return self._present.code_metric
 
     @property
-    def words(self) -> HammingWords | WordDictionary | None:
+    def words(self) -> Words | None:
         """What codes of items stand for, as the hasher inside says."""
         return self.hasher_.words
 

@@ -18,7 +18,7 @@ from ..codes.hamming import few_pass
 from ..codes.hamming_words import HammingWords
 from ..codes.queries import EncodedQueries
 from ..codes.score_rule import ScoreRule
-from ..codes.word_dictionary import WordDictionary
+from ..codes.word_dictionary import WordDictionary, Words
 from . import _run_loops as loops
 from .base import Neighbors, RadiusNeighbors, Wanted
 from .items import check_names
@@ -51,14 +51,12 @@ class WordIndex(MemoryIndex):
 
     supports = frozenset({"mask", "probability", "reconstruct", "remove", "save", "threads"})
     distance_type = np.float64
-    words: HammingWords | WordDictionary
+    words: Words
     rule: ScoreRule
     loops: ClassVar[SearchLoops]
     _items: WordItems
 
-    def _set_up_words(
-        self, n_bits: int, words: HammingWords | WordDictionary, rule: ScoreRule, n_jobs: int | None, keeps_codes: bool
-    ) -> None:
+    def _set_up_words(self, n_bits: int, words: Words, rule: ScoreRule, n_jobs: int | None, keeps_codes: bool) -> None:
         n_bits = check_integer(n_bits, "n_bits", low=1)
         if not isinstance(words, (HammingWords, WordDictionary)):
             raise TypeError(
@@ -230,7 +228,7 @@ class PosteriorIndex(WordIndex):
     kind = "posterior"
     loops = SearchLoops(loops.nearest_by_word, loops.within_by_word)
 
-    def __init__(self, n_bits: int, words: HammingWords | WordDictionary, *, n_jobs: int | None = None) -> None:
+    def __init__(self, n_bits: int, words: Words, *, n_jobs: int | None = None) -> None:
         self._set_up_words(n_bits, words, ScoreRule(1.0, 1.0, 0.0), n_jobs, keeps_codes=False)
         if words.n_bits != n_bits:
             raise ValueError(
@@ -246,7 +244,7 @@ class PosteriorIndex(WordIndex):
         return items.id_buffer, items.starts, items.run_words, self._loop_rule(least), items.table, asked.posteriors
 
 
-def arrays_of_words(words: HammingWords | WordDictionary) -> dict[str, np.ndarray]:
+def arrays_of_words(words: Words) -> dict[str, np.ndarray]:
     """Return words as an index file holds them."""
     if isinstance(words, WordDictionary):
         return {"entries": words.entries.astype(np.float32), "entry_bits": np.array([words.n_bits])}
@@ -255,7 +253,7 @@ def arrays_of_words(words: HammingWords | WordDictionary) -> dict[str, np.ndarra
     return held if words.numbers is None else held | {"class_numbers": np.asarray(words.numbers, np.int64)}
 
 
-def words_of_arrays(arrays: dict[str, np.ndarray]) -> HammingWords | WordDictionary:
+def words_of_arrays(arrays: dict[str, np.ndarray]) -> Words:
     """Return the words of an index file; raise ValueError for arrays that a search cannot trust."""
     if "entries" in arrays:
         entries, n_bits = arrays["entries"], _number(arrays, "entry_bits", np.int64)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from ..codes.binary import BinaryCodes, n_bytes
 from ..codes.hamming import from_planes, to_planes
-from ..codes.hamming_words import HammingWords
-from ..codes.word_dictionary import WordDictionary, numbers_in
+from ..codes.word_dictionary import WordDictionary, Words, numbers_in
 from . import _probability_loops as loops
 from . import _run_loops as run_loops
 from .base import all_different
@@ -25,20 +24,6 @@ from .items import (
 
 # Runs behind the sorted ones that are cheap to visit, next to so many items or runs.
 _FEWEST_TAIL_RUNS, _ITEMS_PER_TAIL_RUN, _RUNS_PER_TAIL_RUN = 256, 512, 8
-
-
-class Decoder(Protocol):
-    """What the words of an index stand for."""
-
-    @property
-    def n_bits(self) -> int: ...
-
-    @property
-    def n_classes(self) -> int: ...
-
-    def posteriors_of(self, codes: BinaryCodes) -> np.ndarray: ...
-
-    def columns_of(self, codes: BinaryCodes) -> np.ndarray: ...
 
 
 class RunWords(NamedTuple):
@@ -71,16 +56,15 @@ class WordTable(NamedTuple):
     decay: np.ndarray
 
     @classmethod
-    def of(cls, words: Decoder) -> WordTable:
+    def of(cls, words: Words) -> WordTable:
         """Return the table of these words."""
         if isinstance(words, WordDictionary):
             entries = np.ascontiguousarray(words.entries.T, np.float32)
             return cls(entries, np.empty((0, 0), np.uint8), np.empty(0))
-        assert isinstance(words, HammingWords), "There are two kinds of words."
         codewords = to_planes(BinaryCodes.from_signs(words.codewords))
         return cls(np.empty((0, 0), np.float32), codewords, np.exp(-words.sharpness * np.arange(words.n_bits + 1)))
 
-    def run_words(self, words: Decoder, codes: BinaryCodes) -> RunWords:
+    def run_words(self, words: Words, codes: BinaryCodes) -> RunWords:
         """Return what loops need to know of codes, one for each run, which hold words alone."""
         planes, none = to_planes(codes), np.empty(0, np.int32)
         if isinstance(words, WordDictionary):
@@ -120,7 +104,7 @@ class WordItems(IndexItems):
     """
 
     n_bits: int
-    words: Decoder
+    words: Words
     table: WordTable
     planes: np.ndarray
     id_buffer: np.ndarray
@@ -133,7 +117,7 @@ class WordItems(IndexItems):
     term_buffer: np.ndarray = field(default_factory=partial(np.empty, 0, np.float32))
 
     @classmethod
-    def empty_with(cls, n_bits: int, words: Decoder, keeps_codes: bool) -> Self:
+    def empty_with(cls, n_bits: int, words: Words, keeps_codes: bool) -> Self:
         """Return no items, whose words are these; there is nothing but words, unless it keeps codes."""
         table = WordTable.of(words)
         nothing = BinaryCodes(np.empty((0, n_bytes(words.n_bits)), np.uint8), words.n_bits)

@@ -29,7 +29,9 @@ from .verdicts import DOES_NOT_HOLD, HOLDS, HOLDS_SO_FAR, Verdict, values_at
 
 _TERMS = (
     "P@10 is the share of the ten nearest codes that have the query's label; PR area is the area under precision over "
-    "recall. Every method learns from the same rows, which are also the database, and is asked with other rows."
+    "recall. Every method learns from the same rows, which are also the database, and is asked with other rows. Codes "
+    "are compared by Hamming distance, also those of StarRidge, whose own searches order items by probability "
+    "(defaults.md has figures of these)."
 )
 _CHARTED = ("starridge", "starshl", "hc-sdh", "codeword-svm", "ksh-all", "ksh", "float")
 _CHARTED_LENGTHS = (15, 45)
