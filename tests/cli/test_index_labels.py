@@ -291,6 +291,8 @@ def test_hits_say_how_likely_they_are_and_unlikely_ones_can_be_left_out(built):
     likely = answer_of(built, "search", "items", "queries.npy", "-k", "60", "--no-rescore", "--min-probability", "0.5")
     assert likely[0] == [hit for hit in everything if hit["probability"] >= 0.5]
     assert len(likely[0]) < len(everything)
+    none = run(built, "search", "items", "queries.npy", "--no-rescore", "--min-probability", "1").stdout
+    assert len(re.findall(r"^ +[0-2] nothing as likely as that$", none, re.MULTILINE)) == 3
 
 
 def test_labels_are_guessed_and_found_by_their_guesses(built):

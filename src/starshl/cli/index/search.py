@@ -158,7 +158,8 @@ def search(
     if as_json:
         typer.echo(json.dumps([[_as_json(hit) for hit in found] for found in answers]))
     else:
-        _print_lines(answers, "none of these" if reject is not None else "")
+        unlikely = "" if min_probability is None else "nothing as likely as that"
+        _print_lines(answers, unlikely if reject is None else "none of these")
 
 
 @contextmanager
