@@ -1,4 +1,4 @@
-"""Few labels spread to all rows: accuracy, precision and honesty of ``spread_labels`` beside other ways, ten draws.
+"""Few labels spread to all rows: accuracy, precision and honesty of the blend and of StarRidge beside other ways.
 
 Every draw takes other rows, and other labels among them; fewer labels are a subset of more. All ways that follow a
 graph follow the same one. Probabilities are compared with the truth on rows without a label.
@@ -7,6 +7,7 @@ graph follow the same one. Probabilities are compared with the truth on rows wit
 from __future__ import annotations
 
 import os
+import tempfile
 import warnings
 import zipfile
 from collections.abc import Iterator
@@ -38,7 +39,7 @@ SETS = {
     "banking77": "BANKING77",
     "caltech101": "Caltech-101",
 }
-MOST_ROWS = 3000
+MOST_ROWS, MOST_UNSEEN = 2000, 1000
 SURE = 0.9
 DAMPING = 0.99  # of label spreading
 STRENGTHS = (1.0, 10.0, 100.0, 1000.0)  # C of logistic regression on rows of length one on average
@@ -49,7 +50,12 @@ N_PAIRS = 200_000
 
 def run(options) -> None:
     store = Store("spread", options.again, options.sets)
-    works = {"spread_labels": by_spread_labels, "peers": by_peers, "labeled rows only": by_labeled_rows}
+    works = {
+        "spread_labels": by_spread_labels,
+        "StarRidge": by_final_fit,
+        "labeled rows only": by_labeled_rows,
+        "peers": by_peers,
+    }
     chosen = [name for name in works if not options.work or name in options.work]
     for split in range(options.splits):
         for name in options.sets or SETS:
@@ -71,6 +77,13 @@ class Draw:
         X, y = read_set(self.name)
         rows = np.random.default_rng([self.split, len(y)]).permutation(len(y))[:MOST_ROWS]
         return X[rows], np.unique(y[rows], return_inverse=True)[1]
+
+    @cached_property
+    def unseen(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows that no fit sees, and their classes; none of small sets."""
+        X, y = read_set(self.name)
+        rows = np.random.default_rng([self.split, len(y)]).permutation(len(y))[MOST_ROWS:][:MOST_UNSEEN]
+        return X[rows], np.searchsorted(np.unique(y), y[rows])
 
     @property
     def X(self) -> np.ndarray:
@@ -97,10 +110,16 @@ class Draw:
 def read_set(name: str) -> tuple[np.ndarray, np.ndarray]:
     folder = Path(os.environ["STARSHL_DATA"])
     if name == "grocery":
+        kept = Path(tempfile.gettempdir()) / "grocery_photos_900_efficientnet.npz"
+        if kept.exists():
+            with np.load(kept) as arrays:
+                return arrays["X"], arrays["y"]
         with zipfile.ZipFile(folder / "grocery_photos_900.zip") as photos:
             files = [each for each in photos.namelist() if each.endswith(".jpg")]
             X = make_embedder("efficientnet-lite0").fit_embed([photos.read(each) for each in files])
-        return X, np.unique([each.split("/")[1] for each in files], return_inverse=True)[1]
+        y = np.unique([each.split("/")[1] for each in files], return_inverse=True)[1]
+        np.savez(kept, X=X, y=y)
+        return X, y
     if name == "banking77":
         with np.load(folder / "banking77_minilm384.npz") as arrays:
             return arrays["X"].astype(np.float32), arrays["y"]
@@ -112,6 +131,17 @@ def read_set(name: str) -> tuple[np.ndarray, np.ndarray]:
 def by_spread_labels(rows: Draw, given: np.ndarray) -> Iterator[dict]:
     found = spread_labels(rows.X, given, graph=rows.graph)
     yield honesty("spread_labels", found.probabilities, rows.y, given) | {"note": found.note}
+    assert found.spread.on_graph is not None
+    yield of_classes("graph alone", found.spread.on_graph.argmax(axis=1), rows.y, given)
+
+
+def by_final_fit(rows: Draw, given: np.ndarray) -> Iterator[dict]:
+    """What StarRidge says of unlabeled rows, each without its own spread label."""
+    fitted = StarRidge(32, random_state=0).fit(rows.X, given, graph=rows.graph)
+    yield honesty("StarRidge", fitted.training_proba(), rows.y, given) | {"note": fitted.choice_}
+    X, y = rows.unseen
+    if len(y):
+        yield honesty("StarRidge, new rows", fitted.predict_proba(X), y, np.full(len(y), -1))
 
 
 def by_labeled_rows(rows: Draw, given: np.ndarray) -> Iterator[dict]:
@@ -138,12 +168,13 @@ def by_peers(rows: Draw, given: np.ndarray) -> Iterator[dict]:
         "logistic regression": logistic(rows, given),
     }
     for name, each in scores.items():
-        classes = each.argmax(axis=1)
-        yield {
-            "method": name,
-            "accuracy": accuracy(classes[given < 0], rows.y[given < 0]),
-            "p10": precision_of_probabilities(np.eye(n_classes)[classes][given < 0], rows.y[given < 0]),
-        }
+        yield of_classes(name, each.argmax(axis=1), rows.y, given)
+
+
+def of_classes(method: str, classes: np.ndarray, y: np.ndarray, given: np.ndarray) -> dict:
+    rest = given < 0
+    p10 = precision_of_probabilities(np.eye(y.max() + 1)[classes[rest]], y[rest])
+    return {"method": method, "accuracy": accuracy(classes[rest], y[rest]), "p10": p10}
 
 
 def poisson(rows: Draw, given: np.ndarray, one_hot: np.ndarray) -> np.ndarray:
@@ -198,7 +229,7 @@ def honesty(method: str, probabilities: np.ndarray, y: np.ndarray, given: np.nda
 def precision_of_probabilities(probabilities: np.ndarray, y: np.ndarray) -> float:
     """Return P@10 of rows among the others, ranked by how likely two rows are of one class; ties in random order."""
     order = np.random.default_rng(0).permutation(len(y))
-    likely = (probabilities[order] @ probabilities[order].T).astype(np.float32)
+    likely = probabilities[order].astype(np.float64) @ probabilities[order].T
     np.fill_diagonal(likely, -1.0)
     near = np.argpartition(-likely, N_NEAREST, axis=1)[:, :N_NEAREST]
     return round(float(np.mean(y[order][near] == y[order][:, None])), 5)

@@ -5,7 +5,7 @@ import csv
 import numpy as np
 import pytest
 
-from starshl import load
+from starshl import StarRidge, load
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +48,16 @@ def test_an_array_file_has_labels_classes_and_probabilities(files, expected, tmp
 def test_the_accuracy_is_told_beside_the_mean_confidence(files, expected, starshl):
     told = starshl("predict", files / "named.safetensors", files / "blobs.csv", "--proba", "-l", "kind").stderr
     assert f"labeled rows given (mean confidence {expected.max(axis=1).mean():.4f});" in told
+
+
+def test_it_is_said_where_too_few_labels_tell_how_right_probabilities_are(files, blobs, starshl, tmp_path):
+    X, y = blobs
+    few = np.where(np.isin(np.arange(len(y)), [np.flatnonzero(y == own)[0] for own in np.unique(y)]), y, -1)
+    StarRidge(16, random_state=0).fit(X, few).save(tmp_path / "few.star")
+    words = "Too few labels were given to tell how right probabilities are."
+    assert words in starshl("predict", tmp_path / "few.star", files / "blobs.npz", "--proba").stderr
+    assert words not in starshl("predict", tmp_path / "few.star", files / "blobs.npz").stderr
+    assert words not in starshl("predict", files / "named.safetensors", files / "blobs.csv", "--proba").stderr
 
 
 def test_a_method_without_probabilities_says_so(files, tmp_path, starshl):

@@ -39,7 +39,7 @@ def test_text_in_labels_is_no_formula_to_a_spreadsheet_and_comes_back_as_it_was(
         cells = [row["label"] for row in csv.DictReader(file)]
     assert not any(cell.startswith(("=", "+", "-", "@")) for cell in cells)
     assert cells[:2] == ["'=1+1", "'+5"]
-    table = read_table(tmp_path / "labels.csv", Columns(labels="label", drop=("id", "reference", "source")))
+    table = read_table(tmp_path / "labels.csv", Columns(labels="label", drop=("reference", "source", "confidence")))
     assert table.y.tolist() == labels
 
 

@@ -59,6 +59,26 @@ def test_items_are_listed_by_how_sure_guesses_are(lesson, collection):
         collection.find(order="surest")
 
 
+def test_nobody_is_told_how_sure_guesses_are_before_labels_can_tell(lesson, collection, points, tmp_path):
+    item = int(collection.guesses().ids[0])
+    assert not collection.guesses().knows_confidence
+    assert collection.get([item])[0].guess.confidence is None
+    assert collection.search(items=[item], guesses=["ant"])[0].hits[0].guess.confidence is None
+    export_labels(collection, tmp_path / "labels.csv")
+    collection.export(tmp_path / "items.jsonl")
+    assert ",guessed,\n" in (tmp_path / "labels.csv").read_text()
+    assert '"guess_confidence": null' in (tmp_path / "items.jsonl").read_text()
+    for group, name in enumerate(NAMES):
+        lesson.answer(100 + np.flatnonzero(points[1] == group)[2:8], name)
+    with Collection(collection.folder, read_only=True) as reader:
+        guesses = reader.guesses()
+        assert guesses.knows_confidence
+        found = reader.get(guesses.ids)
+    np.testing.assert_allclose([each.guess.confidence for each in found], guesses.confidences, atol=1e-4)
+    export_labels(collection, tmp_path / "labels.csv")
+    assert ",guessed,\n" not in (tmp_path / "labels.csv").read_text()
+
+
 def test_guesses_survive_a_restart_and_follow_only_from_what_is_there(lesson, collection, points):
     before = collection.guesses()
     lesson.close()
@@ -154,7 +174,8 @@ def test_a_rejected_guess_is_not_made_again_until_that_is_undone(lesson, collect
     before = collection.get([item])[0].guess
     lesson.reject([item])
     after = collection.get([item])[0].guess
-    assert after is None or (after.label != "ant" and after.confidence < 0.5), "nobody has said that it is a bee"
+    assert after is None or after.label != "ant"
+    assert lesson.predictions([item]).confidences[0] < 0.5, "nobody has said that it is a bee"
     lesson.answer([100 + int(np.flatnonzero(points[1] == 0)[5])], "ant")
     assert item not in collection.find(guesses=["ant"])
     assert undo_last(collection) is not None  # the answer
@@ -182,6 +203,7 @@ def test_the_model_guesses_where_it_was_fitted_to_all_classes(tmp_path, points):
         assert (guesses.by, guesses.ids.tolist()) == ("hasher", list(range(90, 120)))
         found = collection.predict(X[90:], probabilities=True)
         assert [guess.label for guess in guesses.of(guesses.ids)] == found.labels
+        assert guesses.knows_confidence, "90 rows of the fit had labels"
         np.testing.assert_allclose(guesses.confidences, np.max(found.probabilities, axis=1), atol=1e-3)
         reject_guesses(collection, [90])
         assert not collection.guesses().is_current

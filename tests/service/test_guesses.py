@@ -28,7 +28,8 @@ def guessed(ask):
 
 
 def test_guesses_are_made_listed_and_found(ask):
-    assert ask("GET", GUESSES).json() == {"is_current": None, "by": None, "counts": [], "job": None}
+    nothing = {"is_current": None, "by": None, "counts": [], "job": None, "knows_confidence": True}
+    assert ask("GET", GUESSES).json() == nothing
     state = guessed(ask)
     assert (state["is_current"], state["by"]) == (True, "lesson")
     assert sum(count for _, count in state["counts"]) == 30
@@ -70,6 +71,17 @@ def test_rejected_guesses_are_not_made_again(ask):
     assert ask("POST", f"{GUESSES}/reject", json={"ids": ids}).json()["n_items"] == 5
     after = dict(map(tuple, guessed(ask)["counts"]))
     assert after.get(label, 0) == count - 5
+
+
+def test_few_labels_give_guesses_without_a_confidence(running, folder):
+    with Collection(folder) as collection:
+        collection.set_labels(np.arange(6, 60), None)
+    ask = running(folder)
+    assert guessed(ask)["knows_confidence"] is False
+    items = ask("POST", f"{THINGS}/items/list", json={"order": "likeliest", "limit": 5}).json()["items"]
+    assert all(item["guess"] is None or item["guess"]["confidence"] is None for item in items)
+    page = ask("GET", "/explore/things", root="").text
+    assert "too few labels to tell how sure" in page
 
 
 def test_what_cannot_be_reviewed_is_refused(ask):

@@ -97,9 +97,10 @@ def predict(
 
     With --proba, a line on standard output is a label, a tab and its probability. A .csv then has the columns label,
     confidence (the probability of the label) and one per class, p_CLASS; an .npz has the arrays label, classes and
-    proba, one column per class. With --reject, there is also novelty, the share of training rows that look more
-    familiar than the row: in the last column of a line or a .csv, and in an array of an .npz. A .npy marks rejected
-    rows as unlabeled: -1 for whole numbers, empty for text.
+    proba, one column per class. The command says so if too few labels were given to tell how right probabilities are.
+    With --reject, there is also novelty, the share of training rows that look more familiar than the row: in the last
+    column of a line or a .csv, and in an array of an .npz. A .npy marks rejected rows as unlabeled: -1 for whole
+    numbers, empty for text.
     """
     columns = row_columns(labels, labels is None, vectors=vectors, drop=drop, decimal=decimal)
     summary = predict_rows(model, input, output, columns, proba=proba, reject=reject, jobs=jobs)
@@ -112,6 +113,8 @@ def predict(
     if summary["accuracy"] is not None:
         # Labels on standard output may be on their way into another program.
         typer.echo(_accuracy_sentence(summary), err=output is None)
+    for caution in summary.get("cautions", ()):
+        typer.echo(caution, err=output is None)
 
 
 def predict_rows(
@@ -135,6 +138,8 @@ def predict_rows(
     summary: dict[str, Any] = {"n_rows": len(predictions.labels)}
     summary |= {"accuracy": None, "n_compared": 0, "n_training_rows": None}
     summary |= _compare(hasher, table, predictions) | predictions.totals()
+    if proba:
+        summary["cautions"] = hasher.class_part.fit_summary.cautions
     if output is not None:
         _write_labels(output, predictions)
         return summary | {"output": str(output)}

@@ -20,7 +20,8 @@ class CollectionInfo(JsonAnswer):
     """What a collection is and can do.
 
     ``kind`` is what its items are: "pictures", "texts" or "vectors". ``title`` names the metadata field to show.
-    ``hit_probabilities`` tells whether hits have a probability, and searches take ``min_probability``.
+    ``hit_probabilities`` tells whether hits have a probability, and searches take ``min_probability``;
+    ``knows_probabilities`` whether enough labels were given to the fit to tell how right probabilities are.
     """
 
     name: str
@@ -38,6 +39,7 @@ class CollectionInfo(JsonAnswer):
     kind: str = "vectors"
     title: str | None = None
     hit_probabilities: bool = False
+    knows_probabilities: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +47,15 @@ class GuessState(JsonAnswer):
     """The guessed labels of a collection: for how many items each, the most frequent first.
 
     ``is_current`` tells whether nothing has changed since that they follow from, None if no labels were guessed; ``by``
-    is "lesson" or "hasher", and ``job`` the id of the job that guesses them anew, if one does.
+    is "lesson" or "hasher", and ``job`` the id of the job that guesses them anew, if one does. Without
+    ``knows_confidence``, too few labels were given to tell how sure guesses are.
     """
 
     is_current: bool | None
     by: str | None
     counts: list[tuple[Label, int]]
     job: str | None = None
+    knows_confidence: bool = True
 
     @classmethod
     def of(cls, answer: Mapping[str, Any]) -> Self:

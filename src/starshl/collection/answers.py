@@ -31,10 +31,13 @@ class JsonAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Guess(JsonAnswer):
-    """What the label of an item without one probably is, and how probably; see :meth:`starshl.Collection.guesses`."""
+    """What the label of an item without one probably is, and how probably; see :meth:`starshl.Collection.guesses`.
+
+    ``confidence`` is None where too few labels were given to tell.
+    """
 
     label: Label
-    confidence: float
+    confidence: float | None
 
 
 def _guess_in(answer: Mapping[str, Any]) -> Guess | None:

@@ -96,7 +96,7 @@ def _write_parquet(
     }
     types = dict.fromkeys(columns, "str")
     for name, values in (_guesses_of(rows, guesses) or {}).items():
-        known = next((value for value in values if value is not None), "")
+        known = next((value for value in values if value is not None), 0.0 if name == "guess_confidence" else "")
         columns[name], types[name] = values, type(known).__name__
     if hamming is not None:
         columns["hamming_code"], types["hamming_code"] = [code.tobytes() for code in hamming.packed], "bytes"

@@ -44,8 +44,10 @@ class Guesses:
     classes : the labels that are guessed
     numbers : int array of shape (n_guesses,), the place of each guess in ``classes``
     confidences : float32 array of shape (n_guesses,), from 0 to 1
+        They order guesses. As numbers they mean something only if ``knows_confidence``.
     by : "lesson" if they follow from the labels of a few items, "hasher" if the collection's model predicts them
     is_current : whether nothing has changed since that they depend on
+    knows_confidence : whether enough labels were given to tell how right confidences are
     """
 
     ids: np.ndarray
@@ -54,6 +56,7 @@ class Guesses:
     confidences: np.ndarray
     by: str
     is_current: bool
+    knows_confidence: bool = True
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -63,10 +66,12 @@ class Guesses:
         wanted = np.asarray(ids, np.int64)
         places = np.minimum(np.searchsorted(self.ids, wanted), max(len(self.ids) - 1, 0))
         known = self.ids[places] == wanted if len(self.ids) else np.zeros(len(wanted), bool)
-        return [
-            Guess(self.classes[self.numbers[place]], round(float(self.confidences[place]), 4)) if is_known else None
-            for place, is_known in zip(places.tolist(), known.tolist(), strict=True)
-        ]
+        found = zip(places.tolist(), known.tolist(), strict=True)
+        return [self._at(place) if is_known else None for place, is_known in found]
+
+    def _at(self, place: int) -> Guess:
+        confidence = round(float(self.confidences[place]), 4) if self.knows_confidence else None
+        return Guess(self.classes[self.numbers[place]], confidence)
 
     def counts(self) -> dict[Label, int]:
         """Return for how many items each class is guessed, the most frequent first."""
@@ -125,6 +130,7 @@ class GuessFile:
                 "origin": kept.origin,
                 "version": kept.version,
                 "by": guesses.by,
+                "knows_confidence": guesses.knows_confidence,
                 "classes": [label_text(label) for label in guesses.classes],
             }
             arrays = {"ids": guesses.ids, "numbers": guesses.numbers, "confidences": guesses.confidences}
@@ -211,7 +217,7 @@ def _read(path: Path) -> _Kept | None:
         header, arrays = read_bundle(path)
         classes = tuple(json.loads(text) for text in header["classes"])
         ids, numbers, confidences = arrays["ids"], arrays["numbers"], arrays["confidences"]
-        version, origin, by = header["version"], header["origin"], header["by"]
+        version, origin, by, knows = (header[name] for name in ("version", "origin", "by", "knows_confidence"))
     except (OSError, BundleFormatError, KeyError, TypeError, ValueError):
         return None
     fits = (
@@ -224,9 +230,10 @@ def _read(path: Path) -> _Kept | None:
         and isinstance(version, int)
         and isinstance(origin, str)
         and by in ("lesson", "hasher")
+        and isinstance(knows, bool)
     )
     if not fits or (len(ids) and not (numbers.min() >= 0 and numbers.max() < len(classes))):
         return None
     if not (np.all(np.diff(ids) > 0) and np.all((confidences >= 0) & (confidences <= 1))):
         return None
-    return _Kept(Guesses(ids, classes, numbers, confidences, by, False), version, origin)
+    return _Kept(Guesses(ids, classes, numbers, confidences, by, False, knows), version, origin)

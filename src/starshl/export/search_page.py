@@ -206,6 +206,7 @@ class PageWords:
             "weight": score.class_weight * score.unit,
             "saturation": score.saturation,
             "shows_probabilities": "probability" in hasher.supports,
+            "cautions": hasher.class_part.fit_summary.cautions,
         }
         if isinstance(words, WordDictionary):
             return cls(rule | {"has_labels": words.has_labels}, words.entries.T.astype("<f4").tobytes())

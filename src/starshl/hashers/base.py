@@ -119,6 +119,11 @@ class FitSummary:
     knows_probabilities: bool = True
     figures: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def cautions(self) -> list[str]:
+        """What whoever reads its probabilities should know."""
+        return [] if self.knows_probabilities else ["Too few labels were given to tell how right probabilities are."]
+
 
 def all_or_nothing(fit: Fit) -> Fit:
     """Make a ``fit`` method change its hasher completely or not at all.

@@ -189,8 +189,7 @@ def _limits(inner: BaseHasher, record: Mapping[str, Any]) -> list[str]:
         were_left_out = re.search("unlabeled rows? (was|were) left out", summary.choice or "")
         others = ", and the others were left out of the fit" if were_left_out else ""
         limits.append(f"{record['labeled']:,} of {record['rows']:,} rows had a label{others}.")
-    if not summary.knows_probabilities:
-        limits.append("Too few labels were given to tell how right its probabilities are.")
+    limits += summary.cautions
     limits.append("Figures apply to rows like those they were measured on; they say nothing about fairness or harm.")
     return limits
 

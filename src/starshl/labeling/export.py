@@ -19,9 +19,9 @@ _HEADER = ("id", "reference", "label", "source", "confidence")
 def export_labels(collection: Collection, path: str | os.PathLike[str]) -> int:
     """Write the label of every item to a CSV file, given or guessed; return how many items there are.
 
-    The columns are id, reference, label, source ("given" or "guessed") and confidence (1 if given). The label of an
-    item without a guess is empty. Text that a spreadsheet would take for a formula begins with an apostrophe, which the
-    readers of this package take off again. The file is complete or absent.
+    The columns are id, reference, label, source ("given" or "guessed") and confidence (1 if given, empty if too few
+    labels were given to tell). The label of an item without a guess is empty. Text that a spreadsheet would take for a
+    formula begins with an apostrophe, which the readers of this package take off again. The file is complete or absent.
     """
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
@@ -33,7 +33,8 @@ def export_labels(collection: Collection, path: str | os.PathLike[str]) -> int:
         confidence = item.guess.confidence if item.guess is not None else float(is_given)
         shown = label if isinstance(label, int) else guarded(_text(label))
         source = _source(label, is_given)
-        writer.writerow([item.id, guarded(item.reference or ""), shown, source, f"{confidence:.4f}"])
+        sure = "" if confidence is None else f"{confidence:.4f}"
+        writer.writerow([item.id, guarded(item.reference or ""), shown, source, sure])
     write_atomically(path, file.getvalue().encode())
     return len(items)
 
@@ -51,12 +52,13 @@ def export_atlas(lesson: Lesson, path: str | os.PathLike[str]) -> int:
     from ..index.adapters.parquet_table import write_parquet
 
     ids, labels, confidences, given = lesson.predictions()
+    known = given | lesson.state().knows_confidence
     _, x, y = lesson.map()
     columns: dict[str, Any] = {
         "reference": [item.reference for item in lesson.collection.get(ids)],
         "label": [_text(label) or None for label in labels],
         "source": [_source(label, is_given) or None for label, is_given in zip(labels, given.tolist(), strict=True)],
-        "confidence": confidences,
+        "confidence": [sure if is_known else None for sure, is_known in zip(confidences.tolist(), known, strict=True)],
         "x": x,
         "y": y,
         "neighbors": lesson.neighbors(),

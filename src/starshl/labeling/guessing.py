@@ -103,7 +103,8 @@ def _by_hasher(collection: Collection, progress: Progress) -> None:
     numbers = np.concatenate([np.empty(0, np.int64), *(each for each, _ in parts)]).astype(np.int64)
     sure = np.concatenate([np.empty(0, np.float32), *(each for _, each in parts)]).clip(0, 1)
     kept = sure > 0
-    guesses = Guesses(ids[kept], classes, numbers[kept], sure[kept], "hasher", True)
+    knows = hasher.fit_summary.knows_probabilities
+    guesses = Guesses(ids[kept], classes, numbers[kept], sure[kept], "hasher", True, knows)
     collection.keep_guesses(guesses, version)
 
 

@@ -44,7 +44,7 @@ def accept_guesses(collection: Collection, ids: ArrayLike, labels: Sequence[Labe
             labels=names,
             before=[None] * len(items),
             predicted=[None if item.guess is None else item.guess.label for item in items],
-            confidences=[0.0 if item.guess is None else item.guess.confidence for item in items],
+            confidences=[0.0 if item.guess is None else item.guess.confidence or 0.0 for item in items],
             ways=["accepted"] * len(items),
             n_changed=0,
             version=collection.version + 1,

@@ -121,6 +121,7 @@ class Revision:
             np.clip(self.estimate.confidences[guessed], 0, 1).astype(np.float32),
             "lesson",
             True,
+            self.estimate.spread.knows_confidence,
         )
 
     def name(self, number: int) -> Label | None:

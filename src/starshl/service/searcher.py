@@ -143,6 +143,7 @@ class Searcher:
                 kind=collection.kind,
                 title=collection.title,
                 hit_probabilities="probability" in hasher.supports,
+                knows_probabilities=hasher.class_part.fit_summary.knows_probabilities,
             )
 
     def __len__(self) -> int:

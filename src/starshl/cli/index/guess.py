@@ -39,5 +39,7 @@ def guess(folder: Folder, by: By = None, jobs: Jobs = 1, progress: Progress = No
     lines += [f"and {counted(more, 'other class', 'other classes')}"] if more > 0 else []
     source = f"from {counted(n_labels, 'label')}" if guesses.by == "lesson" else "by the model"
     lines.append(f"guessed {source}: {counted(len(guesses), 'item')}")
-    answer = {"by": guesses.by, "guesses": [{"label": label, "items": count} for label, count in counts.items()]}
+    lines += [] if guesses.knows_confidence else ["Too few labels were given to tell how sure guesses are."]
+    known: dict[str, object] = {"by": guesses.by, "knows_confidence": guesses.knows_confidence}
+    answer = known | {"guesses": [{"label": label, "items": count} for label, count in counts.items()]}
     print_answer(answer, "\n".join(lines), as_json)

@@ -155,11 +155,14 @@ def search(
         X = queries.rows(collection)
         with busy("searching", progress):
             answers = collection.answer(options, X, items=item or None)
+        cautions = collection.hasher.class_part.fit_summary.cautions
     if as_json:
         typer.echo(json.dumps([[_as_json(hit) for hit in found] for found in answers]))
     else:
         unlikely = "" if min_probability is None else "nothing as likely as that"
         _print_lines(answers, unlikely if reject is None else "none of these")
+        if any(hit.probability is not None for found in answers for hit in found):
+            typer.echo("\n".join(cautions), nl=bool(cautions), err=True)
 
 
 @contextmanager
@@ -205,7 +208,9 @@ def _distances(hit: Hit) -> str:
 
 def _details(hit: Hit) -> str:
     label = None if hit.label is None else f"label {json.dumps(hit.label)}"
-    guess = None if hit.guess is None else f"perhaps {json.dumps(hit.guess.label)} ({hit.guess.confidence:.0%})"
+    guess = None if hit.guess is None else f"perhaps {json.dumps(hit.guess.label)}"
+    if guess is not None and hit.guess is not None and hit.guess.confidence is not None:
+        guess += f" ({hit.guess.confidence:.0%})"
     metadata = json.dumps(hit.metadata) if hit.metadata else None
     return "  ".join(filter(None, [hit.reference, label, guess, metadata]))
 

@@ -211,6 +211,7 @@ function itemQuery(position) {
 
 function setUpLikely() {
   view("likely").hidden = !manifest.rule?.shows_probabilities;
+  view("cautions").textContent = (manifest.rule?.cautions ?? []).join(" ");
   view("least").oninput = () => {
     view("least-shown").textContent = `${Math.round(100 * view("least").value)}%`;
     if (lastQuery) search(lastQuery);

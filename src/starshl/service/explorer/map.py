@@ -56,6 +56,7 @@ async def show_map(request: Request, searcher: SearcherDep, service: ServiceDep,
         "writable": writable,
         "job": job,
         "table": [] if lesson is None else await in_thread(_table, searcher, lesson),
+        "knows_confidence": lesson is not None and await in_thread(lambda: lesson.state().knows_confidence),
         "codewords": await in_thread(_codewords, searcher),
         "is_ready": lesson is not None,
     }

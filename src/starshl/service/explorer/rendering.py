@@ -127,7 +127,8 @@ class Card:
         """What a screen reader says."""
         label = "" if self.label is None else f", labeled {self.label}"
         if self.guess is not None:
-            label = f", perhaps {label_name(self.guess.label)}, {_percent(self.guess.confidence)} sure"
+            label = f", perhaps {label_name(self.guess.label)}"
+            label += "" if self.guess.confidence is None else f", {_percent(self.guess.confidence)} sure"
         right = {True: ", same label", False: ", another label", None: ""}[self.is_right]
         return f"{self.title}{label}{right}"
 

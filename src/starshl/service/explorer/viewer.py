@@ -27,12 +27,16 @@ _NOTHING_RUNS = {"Content-Security-Policy": "default-src 'none'", "Cache-Control
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """An item in the viewer: ``original`` says whether its picture file is there, ``guesses`` what it may be."""
+    """An item in the viewer: ``original`` says whether its picture file is there, ``guesses`` what it may be.
+
+    Without ``knows_probabilities``, nobody can tell how right the percentages beside ``guesses`` are.
+    """
 
     item: Item
     card: Card
     original: bool
     guesses: list[PredictedClass]
+    knows_probabilities: bool
 
 
 @routes.get("/explore/{name}/items/{item}")
@@ -56,7 +60,8 @@ def _view(searcher: Searcher, number: int) -> View:
             raise UnknownIdError(number)
         vector = collection.vectors([number])[0] if collection.vector_dtype else None
         guesses = [] if vector is None else predicted_classes(collection, vector)
-        return View(item, cards[0], find_original(collection, item) is not None, guesses)
+        knows = collection.hasher.class_part.fit_summary.knows_probabilities
+        return View(item, cards[0], find_original(collection, item) is not None, guesses, knows)
 
 
 def _original(searcher: Searcher, number: int) -> Response:

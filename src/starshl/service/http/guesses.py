@@ -47,4 +47,5 @@ def _state(workspace: Workspace) -> GuessState:
         by=None if guesses is None else guesses.by,
         counts=[] if guesses is None else list(guesses.counts().items()),
         job=None if job is None or job.ended is not None else job.id,
+        knows_confidence=guesses is None or guesses.knows_confidence,
     )
