@@ -331,6 +331,16 @@ def test_float32_rows_are_fitted_in_float64_where_rounding_exceeds_the_ridge(mon
     assert StarRidge(4, random_state=0).fit(X, y).score(X, y) > 0.99
 
 
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+def test_what_grows_with_rows_and_classes_is_as_precise_as_the_rows(digits, tmp_path, precision):
+    X, y = digits
+    hasher = StarRidge(8, random_state=0).fit(X[:200].astype(precision), y[:200])
+    assert hasher.dual_coef_.dtype == precision
+    assert hasher.training_scores_.dtype == np.float32
+    hasher.save(tmp_path / "digits.star")
+    assert starshl.load(tmp_path / "digits.star").dual_coef_.dtype == precision
+
+
 def test_the_choice_counts_one_of_a_kind_in_the_singular():
     X = np.linspace(0.0, 1.0, 12)[:, None]
     with pytest.warns(UserWarning, match="only one class"):

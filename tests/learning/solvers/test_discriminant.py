@@ -55,6 +55,18 @@ def test_a_row_is_judged_by_the_map_of_other_rows():
     np.testing.assert_allclose(step, refit[2], rtol=1e-4)
 
 
+@pytest.mark.parametrize("n_rows", [60, 10_000])  # one tile, and three
+def test_sums_are_those_of_whole_matrices(n_rows):
+    rng = np.random.default_rng(3)
+    scores = (5 + rng.standard_normal((n_rows, 4))).astype(np.float32)
+    index, weights = rng.integers(0, 4, n_rows), rng.uniform(0.5, 2.0, n_rows)
+    exact, targets = scores.astype(np.float64), np.eye(4)[index]
+    found = ScoreSums.of(scores, index, weights)
+    np.testing.assert_allclose(found.counts, weights @ targets, rtol=1e-12)
+    np.testing.assert_allclose(found.sums, (targets * weights[:, None]).T @ exact, rtol=1e-12)
+    np.testing.assert_allclose(found.squares, exact.T @ (weights[:, None] * exact), rtol=1e-12)
+
+
 def test_the_order_of_the_rows_does_not_matter():
     scores, index = masked_scores(40)
     order = np.random.default_rng(5).permutation(120)

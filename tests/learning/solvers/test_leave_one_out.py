@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import log_softmax, softmax
 
 from starshl.learning.kernels import rich_kernels
 from starshl.learning.kernels.banks import compute_grams
@@ -44,6 +45,23 @@ def test_gradient_of_the_search_equals_finite_differences(problem, point):
     value, gradient = loss(np.array(point))
     assert np.isfinite(value)
     np.testing.assert_allclose(gradient, slopes(loss, np.array(point)), rtol=1e-5, atol=1e-7)
+
+
+def test_classes_without_a_row_count_as_if_their_scores_were_computed(problem):
+    grams, index, ridge_scale, weights = problem
+    point = np.array([-1.0, -0.5, -2.0, 1.5])
+    theta, (ridge, temperature) = np.exp(point[:2]), np.exp(point[2:])
+    matrix = np.tensordot(theta, grams, 1) + 1.0 + ridge * theta.sum() * np.diag(ridge_scale)
+    targets = one_hot(3 * index + 1, 11)  # of eleven classes, three have rows
+    inverse = np.linalg.inv(matrix)
+    scores = leave_one_out_scores(targets, inverse @ targets, inverse.diagonal())
+    own = log_softmax(temperature * scores, axis=1)[np.arange(40), 3 * index + 1]
+    penalty = 1e-5 * point[:2] @ point[:2]
+
+    loss = LeaveOneOutLoss(grams, 3 * index + 1, 11, ridge_scale, weights)
+    value, gradient = loss(point)
+    assert value == pytest.approx(-weights @ own / weights.sum() + penalty, rel=1e-10)
+    np.testing.assert_allclose(gradient, slopes(loss, point), rtol=1e-5, atol=1e-7)
 
 
 def test_gradient_is_right_for_more_rows_than_a_block():
@@ -96,6 +114,30 @@ def test_gradient_of_the_calibration_equals_finite_differences():
     loss = CalibrationLoss(rng.standard_normal((30, 3)), rng.integers(0, 3, 30), rng.uniform(0.5, 2.0, 30))
     point = np.array([1.0, 0.5, 0.1, -0.2, 0.3])
     np.testing.assert_allclose(loss(point)[1], slopes(loss, point), rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("shape", [(40, 3), (70, 3000), (2, 40_000)])  # one tile, several, and one for each row
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+def test_loss_of_the_calibration_is_that_of_whole_matrices(shape, precision):
+    rng = np.random.default_rng(4)
+    scores = rng.standard_normal(shape).astype(precision)
+    scores[0] *= 1000  # whose exponentials are too large for any float
+    index, weights = rng.integers(0, shape[1], shape[0]), rng.uniform(0.5, 2.0, shape[0])
+    point = np.array([3.0, 0.7, *0.1 * rng.standard_normal(shape[1])])
+    loss = CalibrationLoss(scores, index, weights)
+
+    (temperature, curvature), shifts, exact = np.exp(point[:2]), point[2:], scores.astype(np.float64)
+    bent = np.arcsinh(curvature * exact) / curvature
+    errors = softmax(temperature * bent + shifts, axis=1) - one_hot(index, shape[1])
+    errors *= (weights / weights.sum())[:, None]
+    own = log_softmax(temperature * bent + shifts, axis=1)[np.arange(len(index)), index]
+    by_curvature = exact / np.sqrt(1 + (curvature * exact) ** 2) - bent
+    expected = [np.sum(temperature * errors * bent), np.sum(temperature * errors * by_curvature)]
+
+    value, gradient = loss(point)
+    assert value == pytest.approx(-weights @ own / weights.sum() + loss.prior * shifts @ shifts, rel=1e-12)
+    np.testing.assert_allclose(gradient[:2], expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(gradient[2:], errors.sum(axis=0) + 2 * loss.prior * shifts, rtol=1e-9, atol=1e-12)
 
 
 def test_calibration_finds_the_temperature_that_made_the_labels():

@@ -202,10 +202,10 @@ def solve_exactly(training: RidgeTrainingSet, plan: MemoryPlan, seed: int) -> Ri
         # Rounding errors of float32 kernels can exceed the ridge, most of all on few features.
         bank = training.samples.bank(training.kernels, replace(plan, in_float64=True))
         factor = _factor(bank, mixture, training.ridges(mixture))
-    targets = one_hot(training.index, training.n_classes)
+    targets = one_hot(training.index, training.n_classes, factor.dtype)
     dual = factor.solve(targets)
     scores = leave_one_out_scores(targets, dual, factor.inverse_diagonal())
-    return RidgeSolution(mixture, dual.T, mixture.constant * dual.sum(axis=0), scores)
+    return RidgeSolution(mixture, dual.T, mixture.constant * dual.sum(axis=0, dtype=np.float64), scores)
 
 
 def _factor(bank: Bank, mixture: Mixture, ridges: np.ndarray) -> RidgeFactor:
@@ -227,11 +227,14 @@ def discriminate(training: RidgeTrainingSet, solution: RidgeSolution) -> RidgeSo
         found = fit_discriminant(solution.scores[given], training.index[given], solution.weights(training)[given])
     if found is None:
         return solution
-    scores = solution.scores @ found.matrix + found.shift
-    scores[given] = found.crossed
+    if given.all():
+        scores = found.crossed
+    else:
+        scores = (solution.scores @ found.matrix + found.shift).astype(solution.scores.dtype)
+        scores[given] = found.crossed
     return replace(
         solution,
-        dual=found.matrix.T @ solution.dual,
+        dual=found.matrix.T.astype(solution.dual.dtype) @ solution.dual,
         intercept=solution.intercept @ found.matrix + found.shift,
         scores=scores,
         shrinkage=found.shrinkage,

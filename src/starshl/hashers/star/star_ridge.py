@@ -399,7 +399,7 @@ class StarRidge(WordHasher, KernelHasher):
         self.ridge_ = solution.mixture.ridge
         self.support_ = targets.rows if solution.landmarks is None else targets.rows[solution.landmarks]
         self.support_samples_ = samples.support_samples(self.support_)
-        self.dual_coef_ = np.zeros((len(solution.dual), len(samples)))
+        self.dual_coef_ = np.zeros((len(solution.dual), len(samples)), dtype=solution.dual.dtype)
         self.dual_coef_[:, self.support_] = solution.dual
         self.intercept_ = solution.intercept
 

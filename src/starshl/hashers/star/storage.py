@@ -120,7 +120,7 @@ def unpack_model(
         params["views"] = {name: columns[str(number)] for number, name in enumerate(header["views"])}
     n_train = header["n_train"]
     check_state(state, params["n_bits"], n_train)
-    coefficients = np.zeros((len(state["dual_coef_"]), n_train))
+    coefficients = np.zeros((len(state["dual_coef_"]), n_train), dtype=state["dual_coef_"].dtype)
     coefficients[:, state["support_"]] = state["dual_coef_"]
     return params, state | {"dual_coef_": coefficients, "support_samples_": support_samples}
 

@@ -12,11 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import logsumexp
+
+from ..._common.threads import tiles
 
 # Of the logarithms of class odds, before any row is seen: if small, it keeps classes of few rows from chance shifts.
 _SHIFT_DEVIATION = 0.1
 _MAX_ROWS = 20_000  # more do not change the parameters
+_TILE_ENTRIES = 1 << 15  # scores whose loss is computed at a time
 # Bounds and start of the search.
 _LOG_TEMPERATURES = (0.0, np.log(500.0))
 _LOG_CURVATURES = (np.log(0.05), np.log(20.0))
@@ -52,7 +54,7 @@ def fit_calibration(scores: np.ndarray, index: np.ndarray, weights: np.ndarray) 
     if len(scores) > _MAX_ROWS:
         few = np.linspace(0, len(scores) - 1, _MAX_ROWS).astype(np.int64)
         scores, index, weights = scores[few], index[few], weights[few]
-    loss = CalibrationLoss(scores.astype(np.float64), index, weights)
+    loss = CalibrationLoss(scores, index, weights)
     n_classes = scores.shape[1]
     bounds = [_LOG_TEMPERATURES, _LOG_CURVATURES] + [(None, None)] * n_classes
     start = np.concatenate([_START, np.zeros(n_classes)])
@@ -62,7 +64,11 @@ def fit_calibration(scores: np.ndarray, index: np.ndarray, weights: np.ndarray) 
 
 
 class CalibrationLoss:
-    """The mean log loss plus the prior's share, over log T, log kappa and the shifts of the logarithms of odds."""
+    """The mean log loss plus the prior's share, over log T, log kappa and the shifts of the logarithms of odds.
+
+    Rows pass in tiles that stay in the cache: of many classes, whole matrices would cost more than what is done to
+    them.
+    """
 
     def __init__(self, scores: np.ndarray, index: np.ndarray, weights: np.ndarray):
         self.scores, self.index = scores, index
@@ -72,22 +78,34 @@ class CalibrationLoss:
 
     def __call__(self, values: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the loss and its gradient."""
-        temperature, curvature = np.exp(values[:2])
         shifts = values[2:]
-        scaled = curvature * self.scores
-        bent = np.arcsinh(scaled) / curvature
-        logits = temperature * bent + shifts
-        rows = np.arange(len(logits))
-        totals = logsumexp(logits, axis=1, keepdims=True)
-        loss = float(self.weights @ (totals[:, 0] - logits[rows, self.index]))
-        errors = np.exp(logits - totals)
-        errors[rows, self.index] -= 1.0
-        errors *= self.weights[:, None]
-        by_curvature = self.scores / np.sqrt(1.0 + scaled**2) - bent
-        gradient = np.concatenate(
-            [
-                [temperature * np.sum(errors * bent), temperature * np.sum(errors * by_curvature)],
-                errors.sum(axis=0) + 2 * self.prior * shifts,
-            ]
-        )
-        return loss + self.prior * float(shifts @ shifts), gradient
+        loss, slopes = self.prior * float(shifts @ shifts), np.zeros(len(values))
+        slopes[2:] = 2 * self.prior * shifts
+        for rows in tiles(len(self.scores), max(1, _TILE_ENTRIES // self.scores.shape[1])):
+            loss += self._add_rows(rows, values, slopes)
+        return loss, slopes
+
+    def _add_rows(self, rows: slice, values: np.ndarray, slopes: np.ndarray) -> float:
+        """Return the loss of some rows, and add its gradient to the slopes."""
+        temperature, curvature = np.exp(values[:2])
+        scores, weights = self.scores[rows].astype(np.float64), self.weights[rows]
+        own = np.arange(len(scores)), self.index[rows]
+        scaled = curvature * scores
+        bent = np.arcsinh(scaled)
+        bent /= curvature
+        errors = temperature * bent
+        errors += values[2:]
+        errors -= errors.max(axis=1, keepdims=True)
+        own_logits = errors[own]
+        np.exp(errors, out=errors)
+        totals = errors.sum(axis=1)
+        errors *= (weights / totals)[:, None]
+        errors[own] -= weights
+        by_temperature = float(np.vdot(errors, bent))
+        scaled *= scaled
+        scaled += 1.0
+        scores /= np.sqrt(scaled, out=scaled)
+        slopes[0] += temperature * by_temperature
+        slopes[1] += temperature * (float(np.vdot(errors, scores)) - by_temperature)
+        slopes[2:] += errors.sum(axis=0)
+        return float(weights @ (np.log(totals) - own_logits))

@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
@@ -42,7 +43,7 @@ class Mixture:
     temperature: float
 
 
-def one_hot(index: np.ndarray, n_classes: int) -> np.ndarray:
+def one_hot(index: np.ndarray, n_classes: int, dtype: DTypeLike = np.float64) -> np.ndarray:
     """Return one row per sample with a one in the column of its class.
 
     Examples
@@ -51,14 +52,15 @@ def one_hot(index: np.ndarray, n_classes: int) -> np.ndarray:
     array([[0., 1.],
            [1., 0.]])
     """
-    targets = np.zeros((len(index), n_classes))
+    targets = np.zeros((len(index), n_classes), dtype=dtype)
     targets[np.arange(len(index)), index] = 1.0
     return targets
 
 
 def leave_one_out_scores(targets: np.ndarray, dual: np.ndarray, inverse_diagonal: np.ndarray) -> np.ndarray:
-    r"""Return :math:`h_n = Y_n - \alpha_n / A_{nn}`, what a fit without row n predicts for it."""
-    return targets - dual / inverse_diagonal[:, None]
+    r"""Return :math:`h_n = Y_n - \alpha_n / A_{nn}`, what a fit without row n predicts for it, as precise as dual."""
+    scores = dual / inverse_diagonal.astype(dual.dtype)[:, None]
+    return np.subtract(targets, scores, out=scores)
 
 
 class LeaveOneOutLoss:
@@ -78,8 +80,10 @@ class LeaveOneOutLoss:
     ):
         self.n_kernels, self.n_rows = grams.shape[:2]
         self.flat = np.ascontiguousarray(grams, dtype=np.float64).reshape(self.n_kernels, -1)
-        self.index = index
-        self.targets = one_hot(index, n_classes)
+        # The scores of classes without a row here are zero, whatever the parameters: they are only counted.
+        present, columns = np.unique(index, return_inverse=True)
+        self.columns, self.n_absent = columns.ravel(), n_classes - len(present)
+        self.targets = one_hot(self.columns, len(present))
         self.ridge_scale = ridge_scale
         self.weights = weights / weights.sum()
 
@@ -96,8 +100,15 @@ class LeaveOneOutLoss:
     def log_loss(self, scores: np.ndarray, temperature: float) -> float:
         """Return the weighted mean log loss of scores, without the penalty."""
         tempered = temperature * scores
-        own = tempered[np.arange(self.n_rows), self.index]
-        return float(self.weights @ (logsumexp(tempered, axis=1) - own))
+        return float(self.weights @ self._losses(tempered, self._totals(tempered)))
+
+    def _totals(self, tempered: np.ndarray) -> np.ndarray:
+        """Return the logarithms of the sums over all classes."""
+        totals = logsumexp(tempered, axis=1)
+        return totals if self.n_absent == 0 else np.logaddexp(totals, np.log(self.n_absent))
+
+    def _losses(self, tempered: np.ndarray, totals: np.ndarray) -> np.ndarray:
+        return totals - tempered[np.arange(self.n_rows), self.columns]
 
     def __call__(self, logs: np.ndarray) -> tuple[float, np.ndarray]:
         r"""Return the loss and its gradient.
@@ -112,9 +123,9 @@ class LeaveOneOutLoss:
         theta, (ridge, temperature) = np.exp(logs[:-2]), np.exp(logs[-2:])
         scores, inverse, dual, diagonal = self.scores(theta, ridge)
         tempered = temperature * scores
-        totals = logsumexp(tempered, axis=1, keepdims=True)
-        loss = float(self.weights @ (totals[:, 0] - tempered[np.arange(self.n_rows), self.index]))
-        errors = self.weights[:, None] * (np.exp(tempered - totals) - self.targets)
+        totals = self._totals(tempered)
+        loss = float(self.weights @ self._losses(tempered, totals))
+        errors = self.weights[:, None] * (np.exp(tempered - totals[:, None]) - self.targets)
 
         by_score = temperature * errors
         by_dual = -by_score / diagonal[:, None]

@@ -190,14 +190,14 @@ class RidgeFactor:
             )
 
     def solve(self, B: np.ndarray) -> np.ndarray:
-        """Return A^-1 B in float64, for B of shape (n,) or (n, n_columns)."""
+        """Return A^-1 B for B of shape (n,) or (n, n_columns), in the wider precision of both."""
         columns = np.array(B, dtype=self.dtype).reshape(self.n_rows, -1)
         with single_threaded_blas():
             if self._inverse_diagonal is None:
                 _substitute(self._L, columns)
             else:
                 columns = _multiply_by_inverse(self._L, columns)
-        return columns.astype(np.float64).reshape(np.shape(B))
+        return columns.astype(np.result_type(B, self.dtype), copy=False).reshape(np.shape(B))
 
     def inverse_diagonal(self) -> np.ndarray:
         """Return the diagonal of A^-1 in float64: the column sums of squares of L^-1, which replaces L."""
