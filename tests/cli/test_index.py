@@ -45,7 +45,7 @@ def test_build_search_and_verify_agree_with_the_library(built):
     result = json.loads(run(built, "search", "items", "queries.npy", "-k", "4", "--json").stdout)
     with Collection(built / "items", read_only=True) as collection:
         expected = collection.search(np.load(built / "queries.npy"), 4)
-    assert [[{**hit, "explanation": None} for hit in hits] for hits in result] == [
+    assert [[{**hit, "explanation": None, "guess": None} for hit in hits] for hits in result] == [
         [asdict(hit) for hit in hits] for hits in expected
     ]
     assert result[0][0]["id"] == 100

@@ -22,7 +22,7 @@ OPTIONS = ", ".join(name for name in SearchKeywords.__annotations__ if name not 
         (lambda c, X: c.search(X, shop="a"), f"'shop' is not an option here; options are .*{OPTIONS}"),
         (
             lambda c, X: c.search_radius(X, 3, rescore=True),
-            r"'rescore' is not an option here; options are where, among, labels\.",
+            r"'rescore' is not an option here; options are where, among, labels, guesses\.",
         ),
         (
             lambda c, X: c.search(X, where={"lable": 1}),

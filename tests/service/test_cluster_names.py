@@ -27,7 +27,7 @@ def words_of(text):
 
 
 def test_the_likely_cluster_of_an_item_is_not_shown_as_a_label(clustered):
-    text = page(clustered, "/explore/things?item=0").text
+    text = page(clustered, "/explore/things?item=0&methods=1").text
     guesses = re.findall(r"<dt>([^<]+)</dt>", text[text.index('class="predictions"') :].split("</dl>")[0])
     assert guesses
     assert all(re.fullmatch(r"cluster \d", guess) for guess in guesses)

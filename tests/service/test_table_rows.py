@@ -179,7 +179,7 @@ def test_pages_show_neighbors_quality_and_a_lesson_of_table_rows(folder, tmp_pat
         create_app(lambda observer: Service([shutil.copytree(folder, tmp_path / "people")], observer=observer))
     )
     try:
-        assert page(service, "/explore/people?item=3").status_code == 200
+        assert page(service, "/explore/people?item=3&methods=1").status_code == 200
         if keeps:
             service("POST", "/explore/people/model/quality", root="")
             page(service, "/explore/people/teach")
