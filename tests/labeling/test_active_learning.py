@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from starshl import NeighborGraph
+from starshl._common.threads import using_threads
 from starshl.labeling.active_learning import choose_informative, predict_labels
 from starshl.labeling.events import Answer, agreement_curve
 from starshl.labeling.items import balanced_views
@@ -68,6 +69,19 @@ def test_a_smooth_basis_begins_with_eigenvectors_and_is_orthonormal():
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(40), atol=1e-4)
     np.testing.assert_allclose(sizes[:3], 1 / (1 - 0.99 * values[1:4]), rtol=0.02)
     assert np.abs(vectors[:, 0] @ expected[:, 1]) > 0.98
+
+
+@pytest.mark.parametrize("n_rows", [90, 400, 3000])
+def test_a_smooth_basis_is_nearly_as_smooth_as_eigenvectors_for_any_number_of_threads(n_rows):
+    rows = np.random.default_rng(1).standard_normal((n_rows, 4))
+    rows[: n_rows // 3] += 20.0  # an island: an eigenvalue of 1 twice
+    graph, again = NeighborGraph.of_rows(rows), NeighborGraph.of_rows(rows)
+    sizes, vectors = smooth_basis(graph, 64)
+    exact = 1 / (1 - 0.99 * np.minimum(leading_eigenpairs(graph, 65)[0][1:], 1.0))
+    assert sizes[0] > 0.9 * exact[0]
+    assert exact.sum() >= sizes.sum() - 1e-3 > 0.75 * exact.sum()
+    with using_threads(2):
+        assert smooth_basis(again, 64)[1].tobytes() == vectors.tobytes()
 
 
 def test_a_batch_holds_no_copies(coordinates):

@@ -34,7 +34,7 @@ _FEWEST = 2
 # often than neighbors by pixels. No measurement of these two values is on record.
 _VIEW_WEIGHTS = {"pixels": 0.3, "color": 0.5}
 # Raise it whenever neighbors or maps are computed in another way: those in caches are then computed again.
-_METHOD = 2
+_METHOD = 3
 _GRAPH, _MAP = "graph", "map"  # names in the cache
 _log = logging.getLogger(__name__)
 

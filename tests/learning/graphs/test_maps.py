@@ -25,10 +25,16 @@ def test_neighbors_of_digits_stay_neighbors_on_the_map(digits):
     assert trustworthiness(X, places, n_neighbors=10) > 0.97
 
 
-def test_maps_do_not_depend_on_the_number_of_threads(digits):
-    _, graph, start = digits
-    one, two = (map_items(graph, start, n_steps=10, n_jobs=n_jobs) for n_jobs in (1, 2))
+def test_maps_do_not_depend_on_the_number_of_threads():
+    rows = np.random.default_rng(0).standard_normal((5000, 3))  # more than one thread moves at a time
+    graph = NeighborGraph.of_rows(rows)
+    one, two = (map_items(graph, rows[:, :2], n_steps=10, n_jobs=n_jobs) for n_jobs in (1, 2))
     assert one.tobytes() == two.tobytes()
+
+
+def test_another_seed_draws_another_map(digits):
+    _, graph, start = digits
+    one = map_items(graph, start, n_steps=10)
     assert not np.array_equal(one, map_items(graph, start, n_steps=10, seed=1))
 
 

@@ -60,6 +60,15 @@ def test_neighbors_are_exact_over_several_blocks_of_columns():
     assert np.array_equal(neighbors[some], np.argsort(exact, axis=1, kind="stable")[:, :5])
 
 
+@pytest.mark.parametrize("n_rows", [63, 64, 65, 511, 512, 513, 575, 577])
+def test_neighbors_are_exact_where_a_block_of_columns_ends(n_rows):
+    rows = np.random.default_rng(n_rows).integers(3, size=(n_rows, 4)) / 4.0  # with many equal distances, all exact
+    _, neighbors = nearest_neighbors(rows, 7)
+    exact = cdist(rows, rows, "sqeuclidean")
+    np.fill_diagonal(exact, np.inf)
+    np.testing.assert_array_equal(neighbors, np.argsort(exact, axis=1, kind="stable")[:, :7])
+
+
 def test_more_features_than_components_are_reduced_to_the_principal_ones():
     rng = np.random.default_rng(3)
     rows = rng.standard_normal((80, 5)) @ rng.standard_normal((5, 30)) * 3 + 1e-9 * rng.standard_normal((80, 30))

@@ -48,18 +48,13 @@ def diffusion_columns(graph: NeighborGraph, rows: np.ndarray) -> np.ndarray:
     return np.stack([known[row] for row in rows.tolist()])
 
 
-def diffuse(graph: NeighborGraph, values: np.ndarray, tolerance: float = _TOLERANCE) -> np.ndarray:
-    """Return K times the values of all rows."""
-    return _solve(graph, np.zeros(graph.n_rows), values, tolerance)
-
-
-def _solve(graph: NeighborGraph, extra: np.ndarray, target: np.ndarray, tolerance: float = _TOLERANCE) -> np.ndarray:
+def _solve(graph: NeighborGraph, extra: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Return the x orthogonal to phi whose image under I - .99 S + diag(extra) is the target, but for phi."""
     matrix, trivial = graph.normalized, trivial_direction(graph)
     target = target - (trivial @ target) * trivial
     solution = np.zeros(graph.n_rows)
     edges = matrix.data, matrix.indices, matrix.indptr
-    solve_diffusion(*edges, DAMPING, extra, trivial, target, tolerance, _MAX_ITER, solution)
+    solve_diffusion(*edges, DAMPING, extra, trivial, target, _TOLERANCE, _MAX_ITER, solution)
     return solution
 
 

@@ -23,7 +23,7 @@ from ..._common.words import counted
 from ...exceptions import BundleFormatError
 from ..kernels.kernel import check_gram
 from ..linalg import column_means, positive_peaks, principal_directions, project
-from ._graph_loops import exact_distances, keep_nearest
+from ._graph_loops import exact_distances, keep_nearer
 
 _KIND = "NeighborGraph"
 _LEAST_SIGMA = 0.1  # of the median: identical rows have sigma 0, and a much smaller floor makes islands of them
@@ -32,7 +32,7 @@ _LARGEST_COVARIANCE = 2048  # features; sparse rows with more of them take subsp
 _SPARE_DIRECTIONS = 14  # beyond those asked for, so that the last of them converge too
 _N_ITERATIONS = 12  # of subspace iteration, each with a pass over the rows
 # Fixed, because BLAS sums depend on the shape of their blocks.
-_TILE_ROWS, _TILE_COLUMNS = 512, 4096
+_TILE_ROWS, _TILE_COLUMNS = 512, 512
 _SPARE = 9  # candidates beyond the neighbors asked for, so that float32 rarely has to be doubted
 _ROUNDINGS = 16  # of a float32 product of 50 entries, in units of its largest term; measured below 4
 
@@ -344,7 +344,7 @@ def _candidates(
     values = np.full((len(rows), n_kept), np.inf, dtype=coordinates.dtype)
     columns = np.zeros((len(rows), n_kept), dtype=np.int64)
     for block in tiles(len(coordinates), _TILE_COLUMNS):
-        keep_nearest(own @ coordinates[block].T, norms[block], block.start, rows, values, columns)
+        keep_nearer(own @ coordinates[block].T, norms[block], block.start, rows, values, columns)
     return values, columns
 
 
@@ -366,7 +366,7 @@ def nearest_by_kernel(kernel: np.ndarray, n_neighbors: int) -> tuple[np.ndarray,
         rows = np.arange(tile.start, tile.stop)
         values = np.full((len(rows), n_neighbors), np.inf)
         neighbors = np.zeros((len(rows), n_neighbors), dtype=np.int64)
-        keep_nearest(np.ascontiguousarray(kernel[tile]), diagonal, 0, rows, values, neighbors)
+        keep_nearer(np.ascontiguousarray(kernel[tile]), diagonal, 0, rows, values, neighbors)
         return np.maximum(values + diagonal[tile, None], 0.0), neighbors
 
     return _stacked(run_all([partial(of, tile) for tile in tiles(len(kernel), _TILE_ROWS)]))
