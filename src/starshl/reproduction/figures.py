@@ -13,6 +13,7 @@ _RETRIEVAL = (
     *("starshl-paper", "starshl", "ksh", "bre", "1-agh", "2-agh", "sph", "lsh"),
     *("starridge", "ksh-all", "hc-sdh", "codeword-svm", "svc", "float"),
 )
+_LISTS = (*(key for key in _RETRIEVAL if key != "svc"), "itq")
 _TRANSDUCTIVE = (
     *("starshl-paper", "starshl-paper-transductive", "starshl", "starshl-transductive"),
     *("starridge", "starridge-transductive", "svc"),
@@ -26,8 +27,12 @@ _UNSUPERVISED = (
     *("itq", "1-agh", "2-agh", "sph", "lsh"),
 )
 _PARTLY_LABELED_DATA = ("digits", "pendigits", "usps", "mnist", "agnews")
-# (data set, method): ITQ makes at most as many bits as there are features, and Pendigits has 16.
-_IMPOSSIBLE_WITHOUT_LABELS = frozenset({("pendigits", "itq")})
+_LISTED_DATA = (
+    *("digits", "pendigits", "usps", "mnist", "cifar10", "pascal07", "letter", "agnews", "banking77"),
+    *("pascal07_objects", "caltech101", "cifar10_color"),
+)
+# (data set, method): ITQ makes at most as many bits as there are features, and these two have 16.
+_TOO_FEW_FEATURES = frozenset({("pendigits", "itq"), ("letter", "itq")})
 _PRINTED_RETRIEVAL = ("pendigits", "usps", "mnist", "cifar10", "pascal07")
 _QUICK_ROWS = {"n_train": 300, "n_query": 300, "n_runs": 2}
 
@@ -101,6 +106,19 @@ def _transductive() -> Figure:
     return Figure("transductive", title, full, _TRANSDUCTIVE, quick_protocols=full, quick_bits=(5, 10, 15), number=7)
 
 
+def _lists() -> Figure:
+    full = tuple(protocol(f"lists-{dataset}") for dataset in _LISTED_DATA)
+    small = (full[0].reduced(**_QUICK_ROWS),)
+    title = "whole lists of unseen and of labeled items"
+    return Figure(
+        *("lists", title, full, _LISTS),
+        n_runs=3,
+        quick_protocols=small,
+        quick_bits=(32,),
+        impossible=_TOO_FEW_FEATURES,
+    )
+
+
 def _labels() -> Figure:
     full = tuple(protocol(f"labels-{dataset}-{n}") for dataset in _PARTLY_LABELED_DATA for n in (1, 5, 20, 100))
     small = tuple(protocol(f"labels-digits-{n}").reduced(**_QUICK_ROWS) for n in (1, 5))
@@ -115,7 +133,7 @@ def _unsupervised() -> Figure:
         *("unsupervised", title, full, _UNSUPERVISED),
         quick_protocols=small,
         quick_bits=(32,),
-        impossible=_IMPOSSIBLE_WITHOUT_LABELS,
+        impossible=_TOO_FEW_FEATURES,
     )
 
 
@@ -125,6 +143,7 @@ FIGURES: dict[str, Figure] = {
         *(_retrieval(name, f"paper-{name}", number) for number, name in enumerate(_PRINTED_RETRIEVAL, start=1)),
         _pictures(),
         _transductive(),
+        _lists(),
         _labels(),
         _unsupervised(),
         _retrieval("digits", "retrieval-digits"),

@@ -58,7 +58,8 @@ class PlannedRun:
         data = _cut(self.protocol, self.key.run)
         chosen, seed = self.method, self.key.seed
         if chosen.kind == "search":
-            return run_float_search(data, chosen.key, n_neighbors=N_NEIGHBORS, n_jobs=1)
+            n_neighbors = len(data.X_database) if data.has_unseen_items else N_NEIGHBORS
+            return run_float_search(data, chosen.key, n_neighbors=n_neighbors, n_jobs=1)
         if chosen.make is not None:
             return run_classifier(chosen.make, data, chosen.key, fit_on=chosen.fit_on, seed=seed)
         sizes = _sizes(self.protocol, load_dataset(self.protocol.dataset))

@@ -20,7 +20,7 @@ from .records import check_file_stem
 from .splits import Sampling, Scaling, Split, draw_rows
 
 #: What a protocol measures.
-Task: TypeAlias = Literal["retrieval", "transductive", "labels", "unsupervised"]
+Task: TypeAlias = Literal["retrieval", "lists", "transductive", "labels", "unsupervised"]
 # The paper prints no table of code lengths; these are our reading of the ticks of its plots.
 _RETRIEVAL_BITS = tuple(range(5, 50, 5))
 _TRANSDUCTIVE_BITS = tuple(range(4, 16))
@@ -32,6 +32,21 @@ _SEMI_SUPERVISED = {
     "mnist": (3_000, 2_000),
     "agnews": (3_000, 2_000),
 }
+# Training rows, queries, and at most so many items that are neither.
+_LISTS = {
+    "digits": (1_000, 297, 500),
+    "pendigits": (3_000, 1_000, 5_000),
+    "usps": (3_000, 1_000, 5_000),
+    "mnist": (3_000, 1_000, 5_000),
+    "cifar10": (3_000, 1_000, 5_000),
+    "pascal07": (2_000, 700, 1_000),
+    "letter": (3_000, 1_000, 5_000),
+    "agnews": (3_000, 1_000, 3_600),
+    "banking77": (3_000, 1_000, 5_000),
+    "pascal07_objects": (3_000, 1_000, 5_000),
+    "caltech101": (3_000, 1_000, 4_600),
+    "cifar10_color": (1_000, 400, 600),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +56,7 @@ class Protocol:
     Parameters
     ----------
     name, dataset : str
-    task : {"retrieval", "transductive", "labels", "unsupervised"}
+    task : {"retrieval", "lists", "transductive", "labels", "unsupervised"}
     rows : Sampling
         How many rows train, query and carry labels, and how they are drawn.
     n_runs : int
@@ -165,6 +180,22 @@ def _digits_retrieval() -> list[Protocol]:
     ]
 
 
+def _lists() -> list[Protocol]:
+    source = "Random rows train, others are queries, others the items: coded from their vectors, or with their labels"
+    remarks = {"pascal07_objects": "; training rows and the others are objects of different pictures"}
+    return [
+        Protocol(
+            f"lists-{dataset}",
+            dataset,
+            "lists",
+            Sampling(n_train, n_query, database="unseen", n_items=n_items, by_part=dataset == "pascal07_objects"),
+            bits=(32,),
+            about=f"{source}{remarks.get(dataset, '')}",
+        )
+        for dataset, (n_train, n_query, n_items) in _LISTS.items()
+    ]
+
+
 def _label_efficiency() -> list[Protocol]:
     about = "Few labels per class, the other training rows unlabeled; fewer labels are a subset of more"
     return [
@@ -230,6 +261,7 @@ def _frozen_protocols() -> dict[str, Protocol]:
         *_paper_retrieval(),
         *_paper_transductive(),
         *_digits_retrieval(),
+        *_lists(),
         *_label_efficiency(),
         *_unsupervised(),
         *_cifar10_of_the_literature(),

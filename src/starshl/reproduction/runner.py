@@ -15,6 +15,9 @@ Arrays of a record, where the method can give them:
 ``transduced_query``  what ``transduction_`` says of queries that took part in training, unlabeled
 ``transduced_train``  what ``transduction_`` says of the training rows
 ``neighbor_class``    classes of the nearest database rows, nearest first
+``labels_coded``      packed codes that stand for the labels of the training rows: see :func:`label_codes`
+``posterior_query``   probabilities of all classes for the queries, and ``posterior_database`` for items by their codes
+``scores_query``      scores of the queries before they are rounded to bits, of a method without probabilities
 ====================  =================================================================================
 """
 
@@ -115,6 +118,8 @@ def run(
         if database.n_bits != n_bits:
             raise ValueError(f"The codes have {database.n_bits} bits; {n_bits} were requested.")
         arrays = {"database": database.packed, "query": query.packed, "y_database": small(data.y_database)}
+        if data.has_unseen_items:
+            arrays |= _beyond_bits(hasher, data, database)
         if data.X_database is data.X_train:
             arrays["labeled"] = data.split.labeled
         return arrays | _predictions(hasher, data, fit_on), labels_used(hasher, y)
@@ -244,6 +249,38 @@ def _database_codes(fitted: BaseHasher, data: SplitData, fit_on: str) -> BinaryC
     if data.X_database is not data.X_train or fit_on == "labeled":
         return fitted.encode_database(data.X_database, data.y_database_known)
     return fitted.encode_training(data.X_database, data.y_database_known)[np.arange(len(data.X_train))]
+
+
+def _beyond_bits(fitted: BaseHasher, data: SplitData, items: BinaryCodes) -> dict[str, np.ndarray]:
+    """Return codes of the labels of training rows, and queries that are not rounded to bits."""
+    arrays = {"labels_coded": label_codes(fitted, data.X_train, data.y_train).packed}
+    words = fitted.words
+    if words is None:
+        return arrays | {"scores_query": fitted.decision_function(data.X_query).astype(np.float32)}
+    n_classes = 1 + int(max(data.y_train.max(), data.y_query.max(), data.y_database.max()))
+    posteriors = {
+        "posterior_query": fitted.encode_queries(data.X_query).posteriors,
+        "posterior_database": words.posteriors_of(items),
+    }
+    for name, known in posteriors.items():
+        arrays[name] = np.zeros((len(known), n_classes), np.float32)
+        arrays[name][:, fitted.class_labels] = known
+    return arrays
+
+
+def label_codes(fitted: BaseHasher, X: np.ndarray, y: np.ndarray) -> BinaryCodes:
+    """Return the code of the label of each row, class numbers y: the codeword of its class, where a method has them.
+
+    Of any other method it is the majority of each bit among the codes of the rows of the class.
+    """
+    classes, number = np.unique(y, return_inverse=True)
+    words = fitted.class_words
+    if words is not None:
+        words = words[np.searchsorted(fitted.class_labels, classes)]
+    else:
+        signs = fitted.encode_database(X).to_signs().astype(np.int64)
+        words = np.array([np.where(signs[number == place].sum(axis=0) >= 0, 1, -1) for place in range(len(classes))])
+    return BinaryCodes.from_signs(words[number].astype(np.int8))
 
 
 def _predictions(fitted: BaseHasher, data: SplitData, fit_on: str) -> dict[str, np.ndarray]:

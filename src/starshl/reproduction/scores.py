@@ -10,6 +10,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from .._common.labels import check_labels
+from ..codes.binary import BinaryCodes
 from ..evaluation.histograms import HammingHistograms, hamming_histograms
 from ..evaluation.metrics import (
     PrecisionRecall,
@@ -27,6 +28,9 @@ from .records import Record
 
 LIST_LENGTHS = tuple(range(10, 55, 5))
 _LENGTHS_BY_CLASS = (10, 15)
+# Of scores that are not distances.
+_PAIRS_FOR_EDGES = 400_000
+_QUANTILES = np.linspace(0.0, 1.0, 4097)
 _PREDICTIONS = {
     "accuracy": ("predicted_query", "y_query"),
     "accuracy_hinge": ("hinge_query", "y_query"),
@@ -42,6 +46,9 @@ def score(record: Record, *, n_jobs: int | None = None) -> dict[str, Any]:
     of the database, and ``accuracy_knn`` (by number of neighbors, among the database rows that carried a
     label in training). ``precision_by_class`` has P@10 and P@15 for the queries of each class, None for a class without
     any.
+    Where the items are not the training rows, ``lists`` has the same of items that carry labels ("labeled": the
+    training rows, each with the code of its label), and of both kinds of items for queries that are not rounded to bits
+    ("real", "labeled, real"): by the probability of the same class, or by the product of scores and code.
     With predictions: ``accuracy`` (where there are codewords, the nearest by Hamming distance, ties by hinge distance),
     ``accuracy_balanced`` (its mean over classes), ``accuracy_expected`` (the same with ties at random),
     ``accuracy_hinge`` and ``accuracy_transductive``. A float search has ``precision_at`` and ``precision_by_class``
@@ -54,6 +61,8 @@ def score(record: Record, *, n_jobs: int | None = None) -> dict[str, Any]:
         scores |= _retrieval(histograms_of(record, n_jobs=n_jobs), record.arrays["y_query"])
         scores |= _neighbor_votes(record, n_jobs)
         scores["occupancy"] = asdict(occupancy(record.codes("database")))
+    if "labels_coded" in record.arrays:
+        scores |= _other_lists(record, n_jobs)
     if "neighbor_class" in record.arrays:
         scores |= _precision_of_lists(record)
     for name, (predicted, true) in _PREDICTIONS.items():
@@ -110,6 +119,54 @@ def _retrieval(histograms: HammingHistograms, y_query: np.ndarray) -> dict[str, 
     }
 
 
+def _other_lists(record: Record, n_jobs: int | None) -> dict[str, Any]:
+    arrays, y_query = record.arrays, record.arrays["y_query"]
+    labels = BinaryCodes(arrays["labels_coded"], record.codes("query").n_bits)
+    by_labels = hamming_histograms(record.codes("query"), labels, y_query, arrays["y_train"], n_jobs)
+    if "posterior_query" in arrays:
+        posteriors = arrays["posterior_query"]
+        sure = np.eye(posteriors.shape[1])[arrays["y_train"]]
+        items = histograms_of_scores(posteriors, arrays["posterior_database"], y_query, arrays["y_database"])
+        labeled = histograms_of_scores(posteriors, sure, y_query, arrays["y_train"])
+    else:
+        signs, of_labels = (codes.to_signs() for codes in (record.codes("database"), labels))
+        items = histograms_of_scores(arrays["scores_query"], signs, y_query, arrays["y_database"])
+        labeled = histograms_of_scores(arrays["scores_query"], of_labels, y_query, arrays["y_train"])
+    found = {"labeled": by_labels, "real": items, "labeled, real": labeled}
+    return {"lists": {name: _figures(histograms) for name, histograms in found.items()}}
+
+
+def _figures(histograms: HammingHistograms) -> dict[str, Any]:
+    curve = precision_recall(histograms)
+    return {
+        "P@10": float(expected_precision(histograms, 10).mean()),
+        "mAP": mean_of_known(average_precision(histograms)),
+        "PR area": pr_area(curve, rule="step"),
+    }
+
+
+def histograms_of_scores(
+    queries: np.ndarray, items: np.ndarray, y_query: np.ndarray, y_items: np.ndarray
+) -> HammingHistograms:
+    """Return, for each query, how many items have a score, ``queries @ items.T``, in each of some thousand intervals.
+
+    The intervals are the same for all queries and hold equally many pairs, about. The first one has the highest scores.
+    """
+    different, place = np.unique(items, axis=0, return_inverse=True)
+    n_classes = 1 + int(max(y_query.max(), y_items.max()))
+    counts = np.bincount(place.ravel() * n_classes + y_items, minlength=len(different) * n_classes)
+    counts = counts.reshape(len(different), n_classes)
+    scores = -(queries.astype(np.float64) @ different.T.astype(np.float64))
+    edges = np.unique(np.quantile(scores.ravel()[:: max(1, scores.size // _PAIRS_FOR_EDGES)], _QUANTILES))
+    level = np.searchsorted(edges, scores.ravel()).reshape(scores.shape)
+    cells = (np.arange(len(queries))[:, None] * (len(edges) + 1) + level).ravel()
+    shape = len(queries), len(edges) + 1
+    n_items = np.broadcast_to(counts.sum(axis=1), scores.shape).ravel()
+    count = np.bincount(cells, n_items, minlength=shape[0] * shape[1])
+    relevant = np.bincount(cells, counts.T[y_query].ravel(), minlength=shape[0] * shape[1])
+    return HammingHistograms(count.reshape(shape).astype(np.int64), relevant.reshape(shape).astype(np.int64))
+
+
 def _neighbor_votes(record: Record, n_jobs: int | None) -> dict[str, Any]:
     labeled = record.arrays.get("labeled")
     if labeled is None or not labeled.any():
@@ -128,8 +185,12 @@ def _precision_of_lists(record: Record) -> dict[str, Any]:
     y_query = record.arrays["y_query"]
     hits = record.arrays["neighbor_class"] == y_query[:, None]
     lengths = [s for s in LIST_LENGTHS if s <= hits.shape[1]]
+    ranked = {}
+    if hits.shape[1] > LIST_LENGTHS[-1]:  # whole lists
+        every_rank = HammingHistograms(np.ones_like(hits, np.int64), hits.astype(np.int64))
+        ranked = {"mean_average_precision": mean_of_known(average_precision(every_rank))}
     precisions = np.array([hits[:, :s].mean(axis=1) for s in lengths]).reshape(len(lengths), len(y_query)).T
-    return _precisions(lengths, precisions, y_query)
+    return _precisions(lengths, precisions, y_query) | ranked
 
 
 def _precisions(lengths: list[int], precisions: np.ndarray, y_query: np.ndarray) -> dict[str, Any]:

@@ -27,8 +27,10 @@ class Sampling:
         None queries: all rows that do not train.
     n_labels : int or None, default=None
         Labeled training rows per class; None labels all of them.
-    database : {"train", "rest"}, default="train"
-        What queries search: the training rows, or all rows that are not queries.
+    database : {"train", "rest", "unseen"}, default="train"
+        What queries search: the training rows, all rows that are not queries, or rows that are neither.
+    n_items : int or None, default=None
+        At most so many unseen rows are in the database.
     per_class : bool, default=False
         Draw the same number of queries and of training rows from every class; otherwise rows are drawn
         uniformly.
@@ -36,6 +38,8 @@ class Sampling:
         Draw again until every class is among the training rows.
     official : bool, default=False
         Use the split that the data set was published with instead of drawing.
+    by_part : bool, default=False
+        Draw training rows from the training part of that split, and all others from its test part.
     stream : str, default=""
         Protocols that name the same stream draw the same queries; empty means the protocol's own name.
     """
@@ -43,20 +47,24 @@ class Sampling:
     n_train: int | None = None
     n_query: int | None = None
     n_labels: int | None = None
-    database: Literal["train", "rest"] = "train"
+    database: Literal["train", "rest", "unseen"] = "train"
+    n_items: int | None = None
     per_class: bool = False
     every_class: bool = False
     official: bool = False
+    by_part: bool = False
     stream: str = ""
 
     def __post_init__(self) -> None:
-        check_choice(self.database, "database", ("train", "rest"))
+        check_choice(self.database, "database", ("train", "rest", "unseen"))
         if not self.official:
             check_integer(self.n_train, "n_train", low=1)
         if self.n_query is not None:
             check_integer(self.n_query, "n_query", low=1)
         if self.n_labels is not None:
             check_integer(self.n_labels, "n_labels", low=0)
+        if self.n_items is not None:
+            check_integer(self.n_items, "n_items", low=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,21 +108,29 @@ def draw_rows(rows: Sampling, dataset: Dataset, run: int, protocol: str) -> Spli
     """
     if rows.official:
         train, query = _official_rows(dataset)
+        unseen = np.empty(0, np.int64)
     else:
         n_train = check_integer(rows.n_train, "n_train", low=1)
         _check_sizes(n_train, rows.n_query or 1, dataset, protocol)
-        train, query = _drawn_rows(rows, n_train, dataset, run, rows.stream or protocol)
+        train, query, unseen = _drawn_rows(rows, n_train, dataset, run, rows.stream or protocol)
     database = train
     if rows.database == "rest":
         database = np.setdiff1d(np.arange(len(dataset)), query)
+    elif rows.database == "unseen":
+        database = unseen[: rows.n_items]
     labeled = _labeled_rows(rows.n_labels, dataset.y[train], dataset.n_classes, protocol)
     return Split(protocol, dataset.name, run, train, database, query, labeled)
 
 
 def _official_rows(dataset: Dataset) -> tuple[np.ndarray, np.ndarray]:
+    part = _official_part(dataset)
+    return np.flatnonzero(part == 0), np.flatnonzero(part == 1)
+
+
+def _official_part(dataset: Dataset) -> np.ndarray:
     if dataset.split is None:
         raise ValueError(f"The data set {dataset.name!r} has no official split. Draw rows instead.")
-    return np.flatnonzero(dataset.split == 0), np.flatnonzero(dataset.split == 1)
+    return dataset.split
 
 
 def _check_sizes(n_train: int, n_query: int, dataset: Dataset, protocol: str) -> None:
@@ -125,15 +141,22 @@ def _check_sizes(n_train: int, n_query: int, dataset: Dataset, protocol: str) ->
         )
 
 
-def _drawn_rows(rows: Sampling, n_train: int, dataset: Dataset, run: int, stream: str) -> tuple[np.ndarray, np.ndarray]:
+def _drawn_rows(
+    rows: Sampling, n_train: int, dataset: Dataset, run: int, stream: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return training rows, queries, and the rows that are neither."""
     for attempt in range(_MAX_REDRAWS):
         order = _random_order(len(dataset), stream, run, attempt)
         if rows.per_class:
-            return _rows_per_class(n_train, rows.n_query, dataset, order)
-        n_query = len(dataset) - n_train if rows.n_query is None else rows.n_query
-        train, query = order[:n_train], order[n_train : n_train + n_query]
+            train, query = _rows_per_class(n_train, rows.n_query, dataset, order)
+            return train, query, order[~np.isin(order, np.concatenate([train, query]))]
+        train, others = order[:n_train], order[n_train:]
+        if rows.by_part:
+            trains = _official_part(dataset)[order] == 0
+            train, others = order[trains][:n_train], order[~trains]
+        n_query = len(others) if rows.n_query is None else rows.n_query
         if not rows.every_class or len(np.unique(dataset.y[train])) == dataset.n_classes:
-            return train, query
+            return train, others[:n_query], others[n_query:]
     raise ValueError(
         f"{n_train:,} random rows of {dataset.name!r} never contained all {dataset.n_classes} classes in "
         f"{_MAX_REDRAWS:,} draws. Ask for more training rows."
@@ -204,6 +227,11 @@ class SplitData:
     X_query: np.ndarray
     y_query: np.ndarray
     y_train_true: np.ndarray
+
+    @property
+    def has_unseen_items(self) -> bool:
+        """Whether no row of the database is among the training rows."""
+        return not np.isin(self.split.database, self.split.train).any()
 
     @property
     def y_database_known(self) -> np.ndarray | None:

@@ -23,7 +23,7 @@ class Entry:
     sort_rows : bool
         Sort the rows before anything else, because copies in circulation differ in row order.
     class_names : tuple of str
-        Empty if the file itself names its ``n_classes_in_file`` classes.
+        Empty if the file itself names its ``n_classes_in_file`` classes, in the array ``names_in_file``.
     keep : str
         Name of the array that lists the classes to keep; empty to keep all.
     no_download : str
@@ -44,6 +44,7 @@ class Entry:
     sort_rows: bool = False
     keep: str = ""
     n_classes_in_file: int = 0
+    names_in_file: str = "names"
 
     @property
     def n_classes(self) -> int:
@@ -194,6 +195,18 @@ ENTRIES = (
         no_download="the images have to be decoded and shrunk, which this package does not do",
     ),
     Entry(
+        name="pascal07_objects",
+        title="PASCAL VOC 2007, every object of 20 classes, gray, 32 x 32",
+        file="pascal07_objects_gray32.npz",
+        n_rows=12_601,
+        n_features=1_024,
+        class_names=_PASCAL,
+        license="Flickr terms of use; cite Everingham et al. 2007",
+        digest="f4a89899bfe13f53793e7ca5d6f9e4599484422e8b236889f3745d2bcc40eed9",
+        notes=("Objects cut out of the train and val pictures; extra['image_id'] is the picture of each.",),
+        no_download="the images have to be decoded and shrunk, which this package does not do",
+    ),
+    Entry(
         name="vowel",
         title="Deterding's spoken vowels",
         file="vowel.npz",
@@ -268,6 +281,20 @@ ENTRIES = (
         license="texts for research and other non-commercial use",
         digest="15da5364ca181ceab53c1178733e996a08ab88cfab830f16458884d9dc8fbc9a",
         notes=("Universal Sentence Encoder Lite, unit length, float16. No official split.",),
+        no_download="the embeddings were computed for this collection and are published nowhere",
+    ),
+    Entry(
+        name="banking77",
+        title="BANKING77: questions about 77 intents as 384 sentence-embedding features",
+        file="banking77_minilm384.npz",
+        n_rows=13_083,
+        n_features=384,
+        class_names=(),
+        n_classes_in_file=77,
+        names_in_file="classes",
+        license="CC BY 4.0 (PolyAI)",
+        digest="d45401cad94b0e9c7ff17369810e759140df91c88bf862c857c46369035323b0",
+        notes=("all-MiniLM-L6-v2, mean pooling, unit length, float16. Some labels are known to be wrong.",),
         no_download="the embeddings were computed for this collection and are published nowhere",
     ),
     Entry(

@@ -275,8 +275,8 @@ def _with_sorted_rows(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def _dataset(entry: Entry, arrays: dict[str, np.ndarray]) -> Dataset:
-    class_names = entry.class_names or tuple(arrays["names"].tolist())
-    extra = {name: array for name, array in arrays.items() if name not in ("X", "y", "split", "names")}
+    class_names = entry.class_names or tuple(arrays[entry.names_in_file].tolist())
+    extra = {name: a for name, a in arrays.items() if name not in ("X", "y", "split", entry.names_in_file)}
     X, y, split = arrays["X"], arrays["y"], arrays.get("split")
     if entry.keep:
         kept = arrays[entry.keep]
