@@ -23,7 +23,7 @@ def titles(plan):
 def test_the_figures_are_those_of_the_paper_and_the_studies_beside_it():
     assert set(FIGURES) == {
         *("pendigits", "usps", "mnist", "cifar10", "pascal07", "pictures"),
-        *("transductive", "labels", "unsupervised", "digits"),
+        *("transductive", "lists", "labels", "unsupervised", "digits"),
     }
     assert [entry.name for entry in figures_named(["all"])] == list(FIGURES)
 

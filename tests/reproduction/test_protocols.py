@@ -49,7 +49,7 @@ def test_splits_are_the_published_ones_and_keep_queries_apart(name):
     for run in (0, chosen.n_runs - 1):
         split = chosen.split(dataset, run)
         assert not np.intersect1d(split.query, split.database).size
-        assert np.isin(split.train, split.database).all()
+        assert np.isin(split.train, split.database).all() == (chosen.rows.database != "unseen")
         assert len(np.unique(split.train)) == len(split.train)
 
 
@@ -65,6 +65,21 @@ def test_paper_sizes_are_those_of_the_paper():
     vowel, letter = (p for p in PROTOCOLS.values() if p.task == "transductive")
     assert (vowel.rows.n_train, vowel.rows.n_query, vowel.n_runs) == (330, 220, 20)
     assert (letter.rows.n_train, letter.rows.n_query, letter.n_runs) == (300, 200, 20)
+
+
+def test_unseen_items_are_neither_training_rows_nor_queries():
+    split = of_made(Sampling(80, 40, database="unseen", n_items=50)).split(made(), 0)
+    parts = np.concatenate([split.train, split.query, split.database])
+    assert (len(split.train), len(split.query), len(split.database)) == (80, 40, 50)
+    assert len(np.unique(parts)) == len(parts)
+
+
+def test_parts_of_the_official_split_stay_apart():
+    dataset = made(split=np.arange(200, dtype=np.uint8) % 2)
+    split = of_made(Sampling(60, 40, database="unseen", by_part=True)).split(dataset, 0)
+    assert set(dataset.split[split.train]) == {0}
+    assert set(dataset.split[split.query]) == set(dataset.split[split.database]) == {1}
+    assert len(split.database) == 60
 
 
 def test_fewer_labels_are_a_subset_of_more_on_the_same_rows():

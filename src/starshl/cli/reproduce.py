@@ -34,8 +34,8 @@ Figures = Annotated[
         *("--figure", "-f"),
         metavar="NAME",
         help="pendigits, usps, mnist, cifar10, pascal07, pictures, transductive (or 1 to 7, as printed in the paper), "
-        "labels, unsupervised, digits or all; may be repeated or separated by commas. Default: digits, which needs no "
-        "download.",
+        "lists, labels, unsupervised, digits or all; may be repeated or separated by commas. Default: digits, which "
+        "needs no download.",
     ),
 ]
 Bits = Annotated[str | None, typer.Option("--bits", "-b", metavar="N,N,...", help="Code lengths; default: all.")]

@@ -26,6 +26,7 @@ UNPUBLISHED_DATA_NOTE = (
 _UNPUBLISHED_DATA_SETS = ("pascal07",)
 _TASKS = {
     "retrieval": "retrieval",
+    "lists": "whole lists",
     "transductive": "inductive and transductive",
     "labels": "few labels",
     "unsupervised": "no labels",

@@ -26,6 +26,7 @@ from .results import CLASS_MEAN, ProtocolResults, Results
 from .studies import describe_few_labels, describe_no_labels
 from .transduction import DECODINGS
 from .verdicts import DOES_NOT_HOLD, HOLDS, HOLDS_SO_FAR, Verdict, values_at
+from .whole_lists import explain_marks
 
 _TERMS = (
     "P@10 is the share of the ten nearest codes that have the query's label; PR area is the area under precision over "
@@ -41,8 +42,9 @@ def answer_section(results: Results, verdicts: Sequence[Verdict]) -> Section:
     """Return the answer in ten lines, one chart of differences and the tables behind it."""
     retrieval = [p for p in results.of_task("retrieval") if p.lengths and not p.reduced]
     contests = [contest for protocol in retrieval if (contest := _contest_of(protocol)) is not None]
-    lines = [_TERMS, *_describe_contests(contests), *_transduction(results)]
+    lines = [_TERMS, *_training_rows(retrieval), *_describe_contests(contests), *_transduction(results)]
     lines += [*describe_few_labels(results), *describe_no_labels(results), _claims_line(verdicts)]
+    lines += explain_marks(dict.fromkeys(protocol.dataset for protocol in results.protocols))
     blocks: list[Block] = [Text(tuple(lines))]
     charts = [_differences(retrieval, n_bits) for n_bits in _CHARTED_LENGTHS]
     blocks += [chart for chart in charts if chart.series]
@@ -53,6 +55,20 @@ def answer_section(results: Results, verdicts: Sequence[Verdict]) -> Section:
         )
         blocks.append(Text((reading,)))
     return Section("The answer", "answer", blocks + (list(_tables_of_winners(contests)) if contests else []))
+
+
+def _training_rows(protocols: Sequence[ProtocolResults]) -> list[str]:
+    """Say what the paper's protocol retrieves, and what codes it then compares with."""
+    runs = [(p.n_classes, run.values) for p in protocols for run in p.runs if run.method == STAR_PAPER]
+    few = [values["distinct codes"] <= n_classes for n_classes, values in runs if "distinct codes" in values]
+    if not few:
+        return []
+    return [
+        "The paper's protocol retrieves training rows. "
+        f"In {sum(few)} of {counted(len(few), 'run')} with its settings, *SHL gives these no more different codes than "
+        "there are classes: the codes are the codewords, so P@10 says how often the class of a query is found, not how "
+        "well items are coded that come later. Whole lists, below, have such items."
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +165,6 @@ def _best_of_all(contests: Sequence[Contest]) -> str:
     areas = joined(f"{title_of(method)} on {by_area.count(method)}" for method in dict.fromkeys(by_area))
     line = f"Of all rows, newer methods included, {joined(parts)}."
     line += f" By PR area the first is {areas}." if areas else ""
-    if "starridge" in firsts:
-        line += " Constants of StarRidge were chosen with these data sets in view (defaults.md says which)."
     return line
 
 

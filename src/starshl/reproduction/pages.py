@@ -25,6 +25,7 @@ from .results import Results
 from .retrieval import reading_notes, retrieval_section
 from .studies import beyond_section, labels_scope, unsupervised_scope, unsupervised_section
 from .transduction import transductive_section
+from .whole_lists import lists_in_short, lists_section
 
 _FOLDER = "results"
 _RETRIEVED = "retrieved-pictures.svg"
@@ -54,9 +55,8 @@ def write_pages(results: Results, target: str | os.PathLike[str], records: Recor
     _draw_retrieved(results, records, folder / _RETRIEVED)
     retrieved = f"{_FOLDER}/{_RETRIEVED}" if (folder / _RETRIEVED).is_file() else None
     figures = paper_figure_sections(results, verdicts, retrieved)
-    beyond = beyond_section(results)
-    front = [answer_section(results, verdicts), *figures, claims_in_short(verdicts)]
-    front += [] if beyond is None else [beyond]
+    middle = [lists_in_short(results), *figures, claims_in_short(verdicts), beyond_section(results)]
+    front = [answer_section(results, verdicts), *(section for section in middle if section is not None)]
     others = [(title, name) for title, name in OTHER_PAGES if (Path(target) / name).is_file()]
     front.append(coverage_section(results, pages + others))
     main = Path(target) / "results.md"
@@ -90,6 +90,7 @@ def _appendix(results: Results) -> dict[str, tuple[str, list[Section]]]:
             section = retrieval_section(protocol)
             pages[protocol.dataset] = (f"Retrieval on {protocol.dataset}: all tables", [section, reading_notes()])
     studies = {
+        "lists": [lists_section(p) for p in results.of_task("lists") if p.lengths],
         "transductive": [transductive_section(p) for p in results.of_task("transductive") if p.lengths],
         "labels": label_sections(results),
         "unsupervised": [unsupervised_section(p) for p in results.of_task("unsupervised") if p.lengths],
@@ -97,6 +98,7 @@ def _appendix(results: Results) -> dict[str, tuple[str, list[Section]]]:
     for name, scope in (("labels", labels_scope()), ("unsupervised", unsupervised_scope())):
         studies[name] = [scope, *studies[name]] if studies[name] else []
     titles = {
+        "lists": "Whole lists of unseen and of labeled items: all tables",
         "transductive": "Inductive and transductive accuracy",
         "labels": "Few labels",
         "unsupervised": "Codes without labels",

@@ -114,7 +114,7 @@ def _retrieval_tables(protocol: ProtocolResults) -> list[Table]:
         return []
     longest, runs = lengths[-1], counted(protocol.n_runs, "run")
     columns = [(f"P@10, {n_bits} bits", "P@10", n_bits) for n_bits in lengths]
-    columns += [(name, name, longest) for name in ("P@50", "PR area")]
+    columns += [(name, name, longest) for name in ("P@50", "mAP", "PR area")]
     caption = f"Mean and deviation over {runs}; columns without a length: {longest} bits"
     tables = [_measured(protocol, caption, columns)]
     if protocol.unequal:

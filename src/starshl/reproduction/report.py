@@ -26,6 +26,7 @@ from .retrieval import reading_notes, retrieval_section
 from .studies import labels_section, unsupervised_section
 from .summaries import SummaryFolder
 from .transduction import transductive_section
+from .whole_lists import lists_section
 
 _Row: TypeAlias = list[str | int | float | None]
 # The strongest rivals come first, because the first eight looks also differ in color.
@@ -101,6 +102,7 @@ def build_document(folder: RecordFolder | None, results: Results) -> Document:
     sections.append(claims_section(check_claims(results)))
     retrieval = [retrieval_section(protocol) for protocol in results.of_task("retrieval") if protocol.lengths]
     sections += [reading_notes(), *retrieval] if retrieval else []
+    sections += [lists_section(protocol) for protocol in results.of_task("lists") if protocol.lengths]
     sections += _pictures(folder, results)
     sections += [transductive_section(protocol) for protocol in results.of_task("transductive") if protocol.lengths]
     sections += label_sections(results)

@@ -266,6 +266,8 @@ def _values(summary: RunSummary) -> Iterable[tuple[str, float | None]]:
     known = [value for value in scores.get("precision_by_class", {}).get(10, ()) if value is not None]
     yield CLASS_MEAN, sum(known) / len(known) if known else None
     yield from ((_SCORE_NAMES[name], scores[name]) for name in _SCORE_NAMES if name in scores)
+    for kind, figures in scores.get("lists", {}).items():
+        yield from ((f"{name}, {kind}", value) for name, value in figures.items())
     if "lookup" in scores:
         yield "P(r<=2)", scores["lookup"]["precision"]
         yield "empty balls", scores["lookup"]["empty_share"]

@@ -36,6 +36,7 @@ from .findings import (
 )
 from .results import ProtocolResults
 from .scores import LIST_LENGTHS
+from .whole_lists import radius_table
 
 # The points of a method's line: x, and run -> value.
 Points: TypeAlias = Callable[[str], Iterable[tuple[float, Runs]]]
@@ -60,7 +61,7 @@ def retrieval_section(protocol: ProtocolResults) -> Section:
         blocks += [_precision_over_list(protocol, n_bits), _precision_over_recall(protocol, n_bits)]
     blocks.append(_precision_table(protocol))
     for n_bits in shown_lengths(protocol):
-        blocks += [_details_table(protocol, n_bits), _list_table(protocol, n_bits)]
+        blocks += [_details_table(protocol, n_bits), radius_table(protocol, n_bits), _list_table(protocol, n_bits)]
         blocks += [_paired_table(protocol, star, n_bits) for star in _OURS if star in protocol.methods]
     return Section(section_title(protocol), protocol.name, [block for block in blocks if block is not None])
 

@@ -254,17 +254,14 @@ def _database_codes(fitted: BaseHasher, data: SplitData, fit_on: str) -> BinaryC
 def _beyond_bits(fitted: BaseHasher, data: SplitData, items: BinaryCodes) -> dict[str, np.ndarray]:
     """Return codes of the labels of training rows, and queries that are not rounded to bits."""
     arrays = {"labels_coded": label_codes(fitted, data.X_train, data.y_train).packed}
-    words = fitted.words
-    if words is None:
+    words, posteriors = fitted.words, fitted.encode_queries(data.X_query).posteriors
+    if words is None or posteriors is None:
         return arrays | {"scores_query": fitted.decision_function(data.X_query).astype(np.float32)}
-    n_classes = 1 + int(max(data.y_train.max(), data.y_query.max(), data.y_database.max()))
-    posteriors = {
-        "posterior_query": fitted.encode_queries(data.X_query).posteriors,
-        "posterior_database": words.posteriors_of(items),
-    }
-    for name, known in posteriors.items():
-        arrays[name] = np.zeros((len(known), n_classes), np.float32)
-        arrays[name][:, fitted.class_labels] = known
+    n_classes = 1 + max(int(y.max()) for y in (data.y_train, data.y_query, data.y_database))
+    classes = np.array(fitted.class_labels, dtype=np.int64)
+    for name, known in {"posterior_query": posteriors, "posterior_database": words.posteriors_of(items)}.items():
+        arrays[name] = np.zeros((len(known), n_classes), dtype=np.float32)
+        arrays[name][:, classes] = known
     return arrays
 
 
