@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from scipy.special import softmax
 from sklearn.datasets import load_digits, make_blobs
 
 import starshl
@@ -70,8 +71,8 @@ def test_given_labels_are_kept_and_coded_by_their_codewords(fitted):
     assert np.array_equal(graph.training_codes_.to_signs()[given], graph.codewords_[index])
 
 
-def test_unlabeled_rows_are_scored_without_themselves(digits, fitted):
-    """The scores of a row are those of a fit on the same targets without it."""
+def test_unlabeled_rows_are_as_likely_as_a_fit_without_them_and_the_blend_say_together(digits, fitted):
+    """Log odds are the mean of both, up to one factor that makes all rows as sure as the blend is."""
     X, _, _, _ = digits
     partial, graph, _ = fitted
     labels, weights = check_labels(partial, len(X)), np.ones(len(X))
@@ -80,12 +81,26 @@ def test_unlabeled_rows_are_scored_without_themselves(digits, fitted):
     # The constant is in the intercept: constant * (sum of the dual coefficients).
     constant = np.median(graph.intercept_ / graph.dual_coef_.sum(axis=1))
     kernel = kernel + constant
+    factors = []
     for out in np.flatnonzero(partial < 0)[:3]:
         rest = np.delete(np.arange(len(X)), out)
         # Distrust of spread labels is measured from a ridge of .1, however small that of given labels is.
         ridge = np.where(partial[rest] < 0, max(graph.ridge_, 0.1), graph.ridge_) * targets.ridge_scale[rest]
         dual = np.linalg.solve(kernel[np.ix_(rest, rest)] + np.diag(ridge), np.eye(10)[targets.index[rest]])
-        assert np.allclose(kernel[out, rest] @ dual, graph.training_scores_[out], atol=1e-4)
+        bent = np.arcsinh(3 * kernel[out, rest] @ dual) / 3
+        both = 0.5 * log_odds(softmax(graph.temperature_ * bent)) + 0.5 * log_odds(targets.spread.probabilities[out])
+        told = log_odds(graph.training_proba()[out])
+        factors.append(told[both.argmax()] / both.max())
+        np.testing.assert_allclose(told, factors[0] * both, atol=0.02)
+    np.testing.assert_allclose(factors, factors[0], rtol=1e-3)
+    rest = partial < 0
+    sure = graph.training_proba()[rest].max(axis=1).mean()
+    assert sure == pytest.approx(targets.spread.confidences[rest].mean(), abs=1e-3)
+
+
+def log_odds(probabilities):
+    logs = np.log(np.maximum(probabilities, 1e-6))
+    return logs - logs.mean()
 
 
 def test_a_graph_computed_before_gives_the_same_hasher(digits, fitted):
@@ -208,7 +223,7 @@ def test_few_labels_are_said_to_be_too_few_to_tell_how_right_probabilities_are(d
     assert one.leave_one_out() is None
     assert not one.fit_summary.knows_probabilities
     assert four.fit_summary.knows_probabilities
-    limit = "Too few labels were given to tell how right its probabilities are."
+    limit = "Too few labels were given to tell how right probabilities are."
     assert limit in model_card(one)["limits"]
     assert limit not in model_card(four)["limits"]
 

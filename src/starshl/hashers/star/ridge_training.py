@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from scipy.special import softmax
 
 from ..._common.labels import Labels
 from ..._common.threads import single_threaded_blas
@@ -18,7 +19,7 @@ from ...learning.kernels.banks import Bank, GramBank, MemoryPlan, compute_grams
 from ...learning.kernels.choice import KernelsLike, fit_kernels, is_precomputed
 from ...learning.kernels.kernel import Kernel
 from ...learning.kernels.views import ViewsLike, check_views, describe_views, view_shares
-from ...learning.solvers.calibration import Calibration, fit_calibration
+from ...learning.solvers.calibration import USUAL_CURVATURE, Calibration, fit_calibration
 from ...learning.solvers.discriminant import fit_discriminant
 from ...learning.solvers.leave_one_out import Mixture, fit_mixture, leave_one_out_scores, one_hot, start_mixture
 from ...learning.solvers.ridge import RidgeFactor
@@ -26,6 +27,7 @@ from .expansion import Expansion
 from .samples import SAMPLE_TYPES, Samples
 
 _SEARCH_ROWS = 700  # from which weights, ridge and temperature are learned; more rows change precision by .001
+_LEAST_LIKELY = 1e-6  # a class whose probability has a logarithm
 _STARTING_LABELS = 50  # labels at which a search over few of them counts as much as its start
 
 
@@ -245,7 +247,31 @@ def calibrate(training: RidgeTrainingSet, targets: Targets, solution: RidgeSolut
     """Return how leave-one-out scores become probabilities, learned from the labels of all rows."""
     if targets.temperature_of is None:
         return fit_calibration(solution.scores, training.index, solution.weights(training))
-    return Calibration(targets.temperature_of(solution.scores), 0.0, np.zeros(training.n_classes))
+    bent = Calibration(1.0, USUAL_CURVATURE, np.zeros(training.n_classes))
+    return replace(bent, temperature=targets.temperature_of(bent.bend(solution.scores)))
+
+
+def without_own_label(
+    targets: Targets, solution: RidgeSolution, calibration: Calibration, head: Literal["posterior", "linear"]
+) -> np.ndarray:
+    """Return scores of the rows of the fit that they would have without their own labels, given or spread.
+
+    Where labels were spread, these are scores of probabilities. The fit to spread labels has seen the given ones, so
+    only the blend that spread them knows what others say of these rows. Of the other rows, both know something: they
+    get the geometric mean of both probabilities, as sure on average as the blend is. Bits of a linear head are those of
+    the fit.
+    """
+    spread = targets.spread
+    if spread is None or targets.temperature_of is None:
+        return solution.scores
+    fitted = softmax(calibration.temperature * calibration.bend(solution.scores), axis=1)
+    both = 0.5 * np.log(np.maximum(fitted, _LEAST_LIKELY) * np.maximum(spread.probabilities, _LEAST_LIKELY))
+    likely = softmax(targets.temperature_of(both) * both, axis=1)
+    likely[spread.is_given] = spread.left_out
+    scores = calibration.scores_of(np.maximum(likely, _LEAST_LIKELY))
+    if head == "linear":
+        scores[~spread.is_given] = solution.scores[~spread.is_given]
+    return scores
 
 
 def describe(training: RidgeTrainingSet, targets: Targets, solution: RidgeSolution, calibration: Calibration) -> str:

@@ -39,6 +39,7 @@ from .ridge_training import (
     describe,
     discriminate,
     solve_exactly,
+    without_own_label,
 )
 from .samples import Samples, read_training_samples
 from .star_training import check_codebook
@@ -47,7 +48,6 @@ from .storage import check_star_ridge
 _SEEDS = np.iinfo(np.int32).max
 # The left-out rows from which the precision at 10 is estimated.
 _N_NEAREST, _N_QUERIES, _N_ITEMS = 10, 500, 2000
-_LEAST_LIKELY = 1e-6  # a class whose probability has a logarithm
 
 
 class StarRidge(WordHasher, KernelHasher):
@@ -243,7 +243,7 @@ class StarRidge(WordHasher, KernelHasher):
         self._store_calibration(calibration)
         self._store_views()
         self.choice_ = describe(training, targets, solution, calibration)
-        self._store_training_rows(samples, labels, targets, solution)
+        self._store_training_rows(samples, labels, targets, solution, calibration)
         self._learn_novelty(samples, targets, solution, search_seed)
         self.transduction_ = with_given_labels(self.classes_[self.assignments_], check_labels(y, len(samples)))
         self._set_codewords(settings.n_bits, self.codewords)
@@ -408,15 +408,12 @@ class StarRidge(WordHasher, KernelHasher):
         self.curvature_ = calibration.curvature
         self.class_shifts_ = calibration.shifts
 
-    def _store_training_rows(self, samples: Samples, labels: Labels, targets: Targets, solution: RidgeSolution) -> None:
+    def _store_training_rows(
+        self, samples: Samples, labels: Labels, targets: Targets, solution: RidgeSolution, calibration: Calibration
+    ) -> None:
         """Set what is about the training rows, also those that the fit left out."""
         scores = np.empty((len(samples), len(self.classes_)), dtype=np.float32)
-        scores[targets.rows] = solution.scores
-        if targets.spread is not None:
-            # Spread labels have seen the given ones, so that only the blend knows what others say of these.
-            given = targets.rows[targets.spread.is_given]
-            likely = np.maximum(targets.spread.left_out, _LEAST_LIKELY)
-            scores[given] = np.log(likely * likely.shape[1]) / self.temperature_
+        scores[targets.rows] = without_own_label(targets, solution, calibration, self.head_)
         if len(left_out := np.flatnonzero(targets.index < 0)):
             scores[left_out] = self.expansion.scores(samples.queries(left_out))
         self.training_scores_ = scores

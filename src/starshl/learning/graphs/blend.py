@@ -18,6 +18,7 @@ import numpy as np
 from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.special import logsumexp, softmax
 
+from ..solvers.calibration import USUAL_CURVATURE, Calibration
 from .clusters import weight_inside
 from .experts import Expert, Labels
 from .neighbor_graph import NeighborGraph
@@ -31,7 +32,6 @@ _FEWEST_TELLING, _CAUTION = 5, 0.7  # labels below which probabilities are drawn
 _LOG_TEMPERATURES = (-2.0, 7.0)
 _TEMPERATURE_PRIOR = 3.0  # that log T counts as, squared
 _MOST_WEIGHT = 3.0  # of a left-out label, and the least is a third
-_CURVATURE = 3.0  # of the graph's scores: squared loss pulls those of sure rows to one, however sure they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,9 @@ def blend(
 
 
 def _bent(expert: Expert) -> Expert:
-    scores, left_out = (np.arcsinh(_CURVATURE * each) / _CURVATURE for each in (expert.scores, expert.left_out))
-    return Expert(scores, left_out, expert.usual_temperature)
+    """Return the expert with bent scores: squared loss pulls those of sure rows to one, however sure they are."""
+    bent = Calibration(1.0, USUAL_CURVATURE, np.zeros(expert.scores.shape[1])).bend
+    return Expert(bent(expert.scores), bent(expert.left_out), expert.usual_temperature)
 
 
 def _logits(experts: list[Expert], factors: np.ndarray) -> np.ndarray:

@@ -23,6 +23,8 @@ _TILE_ENTRIES = 1 << 15  # scores whose loss is computed at a time
 _LOG_TEMPERATURES = (0.0, np.log(500.0))
 _LOG_CURVATURES = (np.log(0.05), np.log(20.0))
 _START = np.log([10.0, 3.0])
+USUAL_CURVATURE = 3.0  # where no labels can tell
+_MOST_BENT = 80.0  # of the argument of sinh: more leaves the range of float32
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,13 @@ class Calibration:
             return scores + shifts
         curvature = scores.dtype.type(self.curvature)
         return np.arcsinh(curvature * scores) / curvature + shifts
+
+    def scores_of(self, probabilities: np.ndarray) -> np.ndarray:
+        """Return scores that have these positive probabilities."""
+        bent = np.log(probabilities * probabilities.shape[1]) / self.temperature - self.shifts
+        if self.curvature == 0:
+            return np.asarray(bent)
+        return np.asarray(np.sinh(np.clip(self.curvature * bent, -_MOST_BENT, _MOST_BENT)) / self.curvature)
 
 
 def fit_calibration(scores: np.ndarray, index: np.ndarray, weights: np.ndarray) -> Calibration:
