@@ -122,8 +122,8 @@ def row_targets(
         plan = settings.memory_plan
         plain = _plain_kernel(samples, kernels, rows, plan)
         graph = graph_of_rows(plain, graph, rows, len(samples))
-        by_kernel = _learned_from_labels(samples, kernels, alone, n_classes, rows, plan, seed)
-        spread = spread_index(plain, graph, given, n_classes, by_kernel=by_kernel)
+        further = _learned_from_labels(samples, kernels, alone, n_classes, rows, plan, seed)
+        spread = spread_index(plain, graph, given, n_classes, further=further)
     else:
         spread = known.take(rows)
     if spread.graph_share < _LEAST_SHARE:

@@ -6,8 +6,9 @@ r"""Four experts that each read a class for every row from the labels of a few.
 - A *linear* function of the labeled rows alone.
 - A *kernel* on the labeled rows alone, the best of a few.
 
-Each gives scores of all rows, and honest scores of labeled rows, as if their own label were not known. Only the latter
-can tell how far an expert is to be trusted: the labels that a graph has spread always agree with the graph.
+`StarRidge` adds what its own bank of kernels has learned from the labeled rows. Each gives scores of all rows, and
+honest scores of labeled rows, as if their own label were not known. Only the latter can tell how far an expert is to be
+trusted: the labels that a graph has spread always agree with the graph.
 
 All but the graph are kernel ridge regression with targets T = one-hot - 1 / n_classes:
 
@@ -111,7 +112,7 @@ class Labels:
 
 
 def read_labels(
-    plain: PlainKernel, graph: NeighborGraph, labels: Labels, n_judges: int, by_kernel: Expert | None = None
+    plain: PlainKernel, graph: NeighborGraph, labels: Labels, n_judges: int, further: Expert | None = None
 ) -> tuple[list[Expert], np.ndarray]:
     """Return what the experts say, the graph's two first, and which labels, by position, all of them have left out.
 
@@ -120,7 +121,7 @@ def read_labels(
     Parameters
     ----------
     n_judges : how many rows, at most, judge all rows again; labeled ones come first
-    by_kernel : what a kernel says that was learned from labeled rows alone, if one is known that suits them better
+    further : another expert that has learned from labeled rows alone
     """
     with single_threaded_blas():
         on_graph, out, left_out = _by_graph(graph, labels)
@@ -134,7 +135,8 @@ def read_labels(
             _judged_again(plain, graph, labels, on_graph, out, n_judges),
         ]
         alone = [] if isinstance(plain, GivenKernel) else [_linear(plain, labels, out)]
-        return experts + alone + [by_kernel or _by_kernel(plain, labels, out)], out
+        alone.append(_by_kernel(plain, labels, out))
+        return experts + alone + ([] if further is None else [further]), out
 
 
 def _by_graph(graph: NeighborGraph, labels: Labels) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

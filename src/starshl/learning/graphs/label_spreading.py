@@ -229,17 +229,17 @@ def spread_index(
     n_classes: int,
     shares: np.ndarray | None = None,
     n_judges: int = MOST_JUDGES,
-    by_kernel: Expert | None = None,
+    further: Expert | None = None,
 ) -> Spread:
     """Return class indices for all rows from those given, -1 for none.
 
-    For ``n_judges`` and ``by_kernel`` see :func:`~starshl.learning.graphs.experts.read_labels`.
+    For ``n_judges`` and ``further`` see :func:`~starshl.learning.graphs.experts.read_labels`.
     """
     labels = Labels.of(index, n_classes)
     if n_classes == 1 or len(labels.rows) == len(index):
         return _nothing_to_spread(index, n_classes)
     share_kernel(plain, graph)
-    experts, out = read_labels(plain, graph, labels, n_judges, by_kernel)
+    experts, out = read_labels(plain, graph, labels, n_judges, further)
     with single_threaded_blas():
         blended = blend(experts, graph, labels, out, shares)
     logits = blended.logits if shares is None else shift_to_shares(blended.logits, shares)
