@@ -26,7 +26,7 @@ def run_all(tasks: Iterable[Callable[[], Result]], n_jobs: int | None = None) ->
     """
     tasks = list(tasks)
     # Counting the cores reads files; a single task, one row to encode, need not wait for that.
-    n_threads = min(_n_threads(n_jobs), len(tasks)) if len(tasks) > 1 else 1
+    n_threads = min(count_threads(n_jobs), len(tasks)) if len(tasks) > 1 else 1
     if n_threads == 1:
         return [task() for task in tasks]
     results: dict[int, Result] = {}
@@ -58,7 +58,8 @@ def run_all(tasks: Iterable[Callable[[], Result]], n_jobs: int | None = None) ->
     return [results[number] for number in range(len(tasks))]
 
 
-def _n_threads(n_jobs: int | None) -> int:
+def count_threads(n_jobs: int | None) -> int:
+    """Return how many threads :func:`run_all` would use for many tasks."""
     # None is one thread, unless joblib was told otherwise; as long as nobody has imported it, nobody has.
     return 1 if n_jobs is None and "joblib" not in sys.modules else joblib.effective_n_jobs(n_jobs)
 

@@ -15,6 +15,15 @@ from numba.extending import intrinsic
 # Chunks are cut to exactly this length because LLVM vectorizes a constant count three times better.
 CHUNK = 128
 TILE = 16384
+# Codes of this many words are read in blocks: a processor does not read ahead of so many places in memory at once.
+_LONG = 8
+_BLOCK = 1024
+# A hit within a radius is one number: its row within a tile, and above these bits its distance.
+OFFSET_BITS = 14
+_OFFSET = (1 << OFFSET_BITS) - 1
+# Where k is large, a sample of rows that holds about this many of the k nearest says how far away they are.
+_SAMPLED_NEIGHBORS = 16
+_MIN_ROWS_FOR_SAMPLE = 4 * TILE
 
 
 @intrinsic
@@ -67,6 +76,50 @@ def next_near_chunk(planes, first, stop, query, limit, distances):
 
 
 @njit(cache=True, nogil=True)
+def fill_block(planes, first, n_rows, query, distances):
+    """Do what :func:`fill_distances` does for codes of at least four words, four words at a time."""
+    for i in range(n_rows):
+        distances[i] = 0
+    n_planes = planes.shape[0]
+    for p in range(0, n_planes - 3, 4):
+        a, b = planes[p, first : first + n_rows], planes[p + 1, first : first + n_rows]
+        c, d = planes[p + 2, first : first + n_rows], planes[p + 3, first : first + n_rows]
+        word_a, word_b, word_c, word_d = query[p], query[p + 1], query[p + 2], query[p + 3]
+        for i in range(n_rows):
+            first_half = np.uint64(popcount(a[i] ^ word_a)) + np.uint64(popcount(b[i] ^ word_b))
+            distances[i] += first_half + np.uint64(popcount(c[i] ^ word_c)) + np.uint64(popcount(d[i] ^ word_d))
+    for p in range(n_planes - n_planes % 4, n_planes):
+        words, word = planes[p, first : first + n_rows], query[p]
+        for i in range(n_rows):
+            distances[i] += np.uint64(popcount(words[i] ^ word))
+
+
+@njit(cache=True, nogil=True)
+def next_near(planes, base, first, stop, query, limit, distances):
+    """Find the next chunk with a distance <= limit: return where it starts, else ``stop``, and its place.
+
+    Chunks are counted from row ``base``, and each call goes on where the last one ended. The distances of a chunk begin
+    at its place in ``distances``.
+    """
+    if planes.shape[0] < _LONG:
+        return next_near_chunk(planes, first, stop, query, limit, distances), 0
+    threshold = np.uint64(limit + 1)
+    while first < stop:
+        place = (first - base) % _BLOCK
+        if place == 0:
+            fill_block(planes, first, min(_BLOCK, stop - first), query, distances)
+        if first + CHUNK > stop:
+            return first, place
+        wrapped = np.uint64(0)
+        for i in range(place, place + CHUNK):
+            wrapped |= distances[np.uint64(i)] - threshold
+        if np.int64(wrapped) < 0:
+            return first, place
+        first += CHUNK
+    return first, 0
+
+
+@njit(cache=True, nogil=True)
 def near_bits(distances, start, stop, limit):
     """Return a word with a bit for each of at most 64 distances, set if it is at most ``limit``."""
     bits, most = np.uint64(0), np.uint64(limit)
@@ -94,15 +147,6 @@ def select_rows(planes, first, stop, mask, selected, rows):
         for i in range(n_selected):
             selected[p, i] = planes[p, rows[i]]
     return n_selected
-
-
-@njit(cache=True, nogil=True)
-def lower_level(counts, level, total, k):
-    """Lower ``level`` while the ``total`` counted at or below it stays at least k without it."""
-    while total - counts[level] >= k:
-        total -= counts[level]
-        level -= 1
-    return level, total
 
 
 @njit(cache=True, nogil=True)
@@ -135,120 +179,188 @@ def nearest_rows(planes, start, stop, queries, k, n_bits, item_starts, mask, few
     farther than the k-th item are then left out. An empty ``mask`` lets every row pass; if ``few_pass``, those
     that do are gathered first, else the mask is checked last. Missing neighbors have row -1.
     """
-    n_queries, n_planes = queries.shape
+    n_queries = len(queries)
     room = min(2 * k, max(stop - start, k))
-    rows = np.full((n_queries, room), -1, np.int64)
-    distances = np.full((n_queries, room), n_bits + 1, np.int32)
-    n_kept = np.zeros(n_queries, np.int64)
-    # counts[0] counts rows and counts[1] items, by distance; levels are where the k-th of each lies.
-    counts = np.zeros((n_queries, 2, n_bits + 1), np.int64)
-    levels = np.full((n_queries, 2), n_bits, np.int64)
-    totals = np.zeros((n_queries, 2), np.int64)
+    rows = np.empty((n_queries, room), np.int64)
+    distances = np.empty((n_queries, room), np.int32)
     limits = np.full(n_queries, n_bits, np.int64)
-    chunk_distances = np.empty(CHUNK, np.uint64)
-    selected = np.empty((n_planes, TILE if few_pass else 0), planes.dtype)
-    numbers = np.empty(TILE + 1 if few_pass else 0, np.int64)
-
-    for tile in range(start, stop, TILE):
-        tile_stop = min(tile + TILE, stop)
-        source, first_row, last_row = planes, tile, tile_stop
-        if few_pass:
-            source, first_row = selected, 0
-            last_row = select_rows(planes, tile, tile_stop, mask, selected, numbers)
+    if item_starts.size == 0 and not few_pass and stop - start >= _MIN_ROWS_FOR_SAMPLE and k * k >= stop - start:
         for q in range(n_queries):
-            first = next_near_chunk(source, first_row, last_row, queries[q], limits[q], chunk_distances)
-            while first < last_row:
-                for i in range(min(CHUNK, last_row - first)):
-                    distance = np.int64(chunk_distances[i])
-                    row = numbers[first + i] if few_pass else first + i
-                    if distance > limits[q] or (mask.size and not mask[row]):
-                        continue
-                    if n_kept[q] == room:
-                        n_kept[q] = keep_nearest(rows[q], distances[q], room, k, n_bits)
-                    rows[q, n_kept[q]] = row
-                    distances[q, n_kept[q]] = distance
-                    n_kept[q] += 1
-                    n_items = item_starts[row + 1] - item_starts[row] if item_starts.size else 1
-                    limits[q] = count_candidate(counts[q], levels[q], totals[q], distance, n_items, k, n_bits)
-                first = next_near_chunk(source, first + CHUNK, last_row, queries[q], limits[q], chunk_distances)
+            limits[q] = sampled_limit(planes, start, stop, queries[q], k, n_bits, mask)
+    n_found = scan_nearest(
+        planes, start, stop, queries, k, n_bits, item_starts, mask, few_pass, limits, rows, distances
+    )
     for q in range(n_queries):
-        n_first = keep_nearest(rows[q], distances[q], n_kept[q], k, n_bits)
-        for i in range(n_first, k):
+        if n_found[q] < k and limits[q] < n_bits:
+            # The sample was nearer than the rest: look again at everything.
+            limits[q] = n_bits
+            n_found[q : q + 1] = scan_nearest(
+                planes,
+                start,
+                stop,
+                queries[q : q + 1],
+                k,
+                n_bits,
+                item_starts,
+                mask,
+                few_pass,
+                limits[q : q + 1],
+                rows[q : q + 1],
+                distances[q : q + 1],
+            )
+        for i in range(n_found[q], k):
             rows[q, i] = -1
             distances[q, i] = n_bits + 1
     return rows[:, :k], distances[:, :k]
 
 
 @njit(cache=True, nogil=True)
-def count_candidate(counts, levels, totals, distance, n_items, k, n_bits):
-    """Count a new candidate; return the largest distance at which a later row can still matter."""
-    limit = n_bits
-    for what, amount in ((0, 1), (1, n_items)):
-        counts[what, distance] += amount
-        if distance <= levels[what]:
-            totals[what] += amount
-            levels[what], totals[what] = lower_level(counts[what], levels[what], totals[what], k)
-        if totals[what] >= k:
-            # k earlier rows at this level beat a later row; k items may not, because their ids may be higher.
-            limit = min(limit, levels[what] - 1 if what == 0 else levels[what])
-    return limit
+def sampled_limit(planes, start, stop, query, k, n_bits, mask):
+    """Return a distance within which there are probably k rows that pass the mask, from a sample of chunks."""
+    n_chunks = (stop - start) // CHUNK
+    n_sampled = min(max(_SAMPLED_NEIGHBORS * n_chunks // k, 8), n_chunks)
+    distances = np.empty(CHUNK, np.uint64)
+    counts = np.zeros(n_bits + 1, np.int64)
+    for sample in range(n_sampled):
+        first = start + CHUNK * (sample * n_chunks // n_sampled)
+        fill_distances(planes, first, CHUNK, query, distances)
+        for i in range(CHUNK):
+            counts[distances[i]] += 1 if mask.size == 0 else np.int64(mask[first + i])
+    expected = k * n_sampled / n_chunks
+    wanted, n_within = expected + 4 * np.sqrt(expected) + 1, 0
+    for distance in range(n_bits + 1):
+        n_within += counts[distance]
+        if n_within >= wanted:
+            return distance
+    return n_bits
 
 
 @njit(cache=True, nogil=True)
-def rows_within(planes, start, stop, queries, radii, mask, few_pass):
-    """Return query number, row and distance of every row within its query's radius, tile by tile."""
+def scan_nearest(planes, start, stop, queries, k, n_bits, item_starts, mask, few_pass, limits, rows, distances):
+    """Write the k nearest rows of each query within its limit, and their distances; return how many there are."""
     n_queries, n_planes = queries.shape
-    n_hits = 0
-    hits = np.empty((256, 2), np.int64)
-    hit_distances = np.empty(256, np.int32)
-    chunk_distances = np.empty(CHUNK, np.uint64)
+    room = rows.shape[1]
+    n_kept = np.zeros(n_queries, np.int64)
+    # counts[0] counts rows and counts[1] items, by distance; levels are where the k-th of each lies.
+    counts = np.zeros((n_queries, 2, n_bits + 1), np.int64)
+    levels = np.full((n_queries, 2), n_bits, np.int64)
+    totals = np.zeros((n_queries, 2), np.int64)
+    near_limits = limits.copy()
+    chunk_distances = np.empty(_BLOCK, np.uint64)
     selected = np.empty((n_planes, TILE if few_pass else 0), planes.dtype)
     numbers = np.empty(TILE + 1 if few_pass else 0, np.int64)
+
     for tile in range(start, stop, TILE):
         tile_stop = min(tile + TILE, stop)
-        source, first_row, last_row = planes, tile, tile_stop
+        source, base, last = planes, tile, tile_stop
         if few_pass:
-            source, first_row = selected, 0
-            last_row = select_rows(planes, tile, tile_stop, mask, selected, numbers)
+            source, base = selected, 0
+            last = select_rows(planes, tile, tile_stop, mask, selected, numbers)
         for q in range(n_queries):
-            first = next_near_chunk(source, first_row, last_row, queries[q], radii[q], chunk_distances)
-            while first < last_row:
-                n_rows = min(CHUNK, last_row - first)
-                if n_hits + n_rows > len(hits):
-                    hits = np.concatenate((hits, np.empty_like(hits)))
-                    hit_distances = np.concatenate((hit_distances, np.empty_like(hit_distances)))
+            limit = near_limits[q]
+            first, place = next_near(source, base, base, last, queries[q], limit, chunk_distances)
+            while first < last:
+                n_rows = min(CHUNK, last - first)
                 for half in range(0, n_rows, 64):
-                    near = near_bits(chunk_distances, half, min(half + 64, n_rows), radii[q])
+                    near = near_bits(chunk_distances, place + half, place + min(half + 64, n_rows), limit)
                     while near:
                         i = half + lowest_bit(near)
                         near &= near - np.uint64(1)
+                        distance = np.int64(chunk_distances[place + i])
                         row = numbers[first + i] if few_pass else first + i
-                        # Always written, and kept by moving on: a filter is as hard to predict as a coin.
-                        hits[n_hits, 0] = q
-                        hits[n_hits, 1] = row
-                        hit_distances[n_hits] = chunk_distances[i]
-                        n_hits += 1 if mask.size == 0 else np.int64(mask[row])
-                first = next_near_chunk(source, first + CHUNK, last_row, queries[q], radii[q], chunk_distances)
-    return hits[:n_hits, 0].copy(), hits[:n_hits, 1].copy(), hit_distances[:n_hits].copy()
+                        if distance > limit or (mask.size and not mask[row]):
+                            continue
+                        if n_kept[q] == room:
+                            n_kept[q] = keep_nearest(rows[q], distances[q], room, k, n_bits)
+                        rows[q, n_kept[q]] = row
+                        distances[q, n_kept[q]] = distance
+                        n_kept[q] += 1
+                        found = count_candidate(counts[q, 0], levels[q], totals[q], 0, distance, 1, k)
+                        # k earlier rows at this level beat a later row; k items may not: their ids may be higher.
+                        limit = min(limit, found - 1)
+                        if item_starts.size:
+                            n_items = item_starts[row + 1] - item_starts[row]
+                            found = count_candidate(counts[q, 1], levels[q], totals[q], 1, distance, n_items, k)
+                            limit = min(limit, found)
+                first, place = next_near(source, base, first + CHUNK, last, queries[q], limit, chunk_distances)
+            near_limits[q] = limit
+    for q in range(n_queries):
+        n_kept[q] = keep_nearest(rows[q], distances[q], n_kept[q], k, n_bits)
+    return n_kept
 
 
 @njit(cache=True, nogil=True)
-def group_hits(query_numbers, rows, distances, n_queries, n_bits):
-    """Sort hits by query and distance, stably; return the start of each query's hits, rows and distances."""
-    starts = np.zeros(n_queries * (n_bits + 1) + 1, np.int64)
-    for i in range(len(rows)):
-        starts[query_numbers[i] * (n_bits + 1) + distances[i] + 1] += 1
-    for cell in range(len(starts) - 1):
-        starts[cell + 1] += starts[cell]
-    query_starts = starts[:: n_bits + 1].copy()
-    sorted_rows = np.empty_like(rows)
-    sorted_distances = np.empty_like(distances)
-    for i in range(len(rows)):
-        cell = query_numbers[i] * (n_bits + 1) + distances[i]
-        sorted_rows[starts[cell]] = rows[i]
-        sorted_distances[starts[cell]] = distances[i]
-        starts[cell] += 1
-    return query_starts, sorted_rows, sorted_distances
+def count_candidate(counts, levels, totals, what, distance, amount, k):
+    """Count a candidate; return the distance of the k-th, or the greatest number if there are fewer."""
+    counts[distance] += amount
+    if distance <= levels[what]:
+        totals[what] += amount
+        while totals[what] - counts[levels[what]] >= k:
+            totals[what] -= counts[levels[what]]
+            levels[what] -= 1
+    return levels[what] if totals[what] >= k else np.iinfo(np.int64).max
+
+
+@njit(cache=True, nogil=True)
+def rows_within(planes, start, stop, queries, radii, n_bits, mask, few_pass, hits):
+    """Find every row within its query's radius, tile by tile.
+
+    Hits are written to ``hits``, or to a larger copy: the row within the tile, and the distance above OFFSET_BITS.
+    Return the hits, where those of each tile and query end, and how many there are of each query and distance.
+    """
+    n_queries, n_planes = queries.shape
+    n_tiles = -((start - stop) // TILE)
+    ends = np.zeros((n_tiles, n_queries), np.int64)
+    counts = np.zeros((n_queries, n_bits + 1), np.int64)
+    n_hits = 0
+    chunk_distances = np.empty(_BLOCK, np.uint64)
+    selected = np.empty((n_planes, TILE if few_pass else 0), planes.dtype)
+    numbers = np.empty(TILE + 1 if few_pass else 0, np.int64)
+    for t in range(n_tiles):
+        tile = start + t * TILE
+        source, base, last = planes, tile, min(tile + TILE, stop)
+        if few_pass:
+            source, base = selected, 0
+            last = select_rows(planes, tile, min(tile + TILE, stop), mask, selected, numbers)
+        for q in range(n_queries):
+            before = n_hits
+            first, place = next_near(source, base, base, last, queries[q], radii[q], chunk_distances)
+            while first < last:
+                n_rows = min(CHUNK, last - first)
+                if n_hits + n_rows > len(hits):
+                    # As many as there will be if the rest is like what was seen, within reason.
+                    expected = n_hits // (t * n_queries + q + 1) * n_tiles * n_queries
+                    more = min(max(len(hits), expected - len(hits) + expected // 16), 15 * len(hits)) + CHUNK
+                    hits = np.concatenate((hits, np.empty(more, hits.dtype)))
+                for half in range(0, n_rows, 64):
+                    near = near_bits(chunk_distances, place + half, place + min(half + 64, n_rows), radii[q])
+                    while near:
+                        i = half + lowest_bit(near)
+                        near &= near - np.uint64(1)
+                        offset = (numbers[first + i] if few_pass else first + i) - tile
+                        # Always written, and kept by moving on: a filter is as hard to predict as a coin.
+                        distance = chunk_distances[np.uint64(place + i)]
+                        hits[n_hits] = distance << np.uint64(OFFSET_BITS) | np.uint64(offset)
+                        n_hits += 1 if mask.size == 0 else np.int64(mask[tile + offset])
+                first, place = next_near(source, base, first + CHUNK, last, queries[q], radii[q], chunk_distances)
+            for hit in range(before, n_hits):
+                counts[q, hits[hit] >> OFFSET_BITS] += 1
+            ends[t, q] = n_hits
+    return hits, ends, counts
+
+
+@njit(cache=True, nogil=True)
+def place_hits(hits, ends, start, places, rows):
+    """Write the rows of the hits from :func:`rows_within`, each to the next place of its query and distance."""
+    hit = 0
+    for t in range(ends.shape[0]):
+        tile = start + t * TILE
+        for q in range(ends.shape[1]):
+            while hit < ends[t, q]:
+                distance = hits[hit] >> OFFSET_BITS
+                rows[places[q, distance]] = tile + np.int64(hits[hit] & _OFFSET)
+                places[q, distance] += 1
+                hit += 1
 
 
 @njit(cache=True, nogil=True)

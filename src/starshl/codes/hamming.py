@@ -6,23 +6,30 @@ then by row, so it does not depend on the number of threads.
 
 from __future__ import annotations
 
-from functools import partial
+import sys
+from functools import lru_cache, partial
 
 import numpy as np
 
-from .._common.threads import run_all, tiles
+from .._common.threads import count_threads, run_all, tiles
 from . import _hamming_loops as loops
 from .binary import BinaryCodes, n_bytes
 
 _EVERY_ROW = np.empty(0, np.bool_)
 _ONE_ITEM_PER_ROW = np.empty(0, np.int32)
 # A task is at least this many queries over all rows, and more where rows are few, or handing out tasks would cost
-# more than running them. Fewer queries than two tasks are cut by rows instead.
+# more than running them.
 _QUERIES_PER_TASK = 32
 _DISTANCES_PER_TASK = 1 << 22  # about a millisecond of one thread
-_N_ROW_PIECES = 8  # of one query, for up to eight threads
+# Fewer queries are shared out among threads, and a few of them scan pieces of the rows. Each thread then has to find
+# near rows of its own before it can skip others, so there are no more pieces than threads.
+_MIN_DISTANCES_PER_THREAD = 1 << 20
+_MIN_QUERIES_PER_THREAD = 4
+# How many hits of a query within a radius there is room for at first.
+_FIRST_HITS = 256
 
 
+@lru_cache
 def word_type(n_bits: int) -> type:
     """Return the widest word that pads code and id (8 bytes) by at most a quarter.
 
@@ -49,6 +56,9 @@ def n_planes(n_bits: int) -> int:
 def to_planes(codes: BinaryCodes) -> np.ndarray:
     """Return the codes as words of shape (n_planes, n_codes); padding bits are zero."""
     word = word_type(codes.n_bits)
+    if codes.packed.shape[1] == word().itemsize and sys.byteorder == "little":
+        # Bytes that are one word already: a copy, so that nobody changes the codes through it.
+        return codes.packed.copy().view(word).reshape(1, len(codes))
     padded = np.zeros((len(codes), n_planes(codes.n_bits) * word().itemsize), np.uint8)
     padded[:, : codes.packed.shape[1]] = codes.packed
     return np.ascontiguousarray(padded.view(np.dtype(word).newbyteorder("<")).astype(word, copy=False).T)
@@ -94,13 +104,19 @@ def nearest(
     distances : int32, n_bits + 1 where there is none
     """
     n_rows = planes.shape[1] if n_rows is None else n_rows
-    n_queries = queries.shape[1]
+    by_query = np.ascontiguousarray(queries.T)
     spans, passing = _or(item_starts, _ONE_ITEM_PER_ROW), _or(mask, _EVERY_ROW)
-    scan = partial(_scan_nearest, planes, queries.T, k, n_bits, spans, passing, few_pass(mask, n_queries))
-    parts = run_all((partial(scan, *task) for task in scan_tasks(n_rows, n_queries)), n_jobs)
+    gather = few_pass(mask, len(by_query))
+    tasks, by_rows = scan_tasks(n_rows, len(by_query), n_jobs)
+
+    def scan(piece: slice, some: slice) -> tuple[np.ndarray, np.ndarray]:
+        return loops.nearest_rows(planes, piece.start, piece.stop, by_query[some], k, n_bits, spans, passing, gather)
+
+    if len(tasks) == 1:
+        return scan(*tasks[0])
+    parts = run_all((partial(scan, *task) for task in tasks), n_jobs)
     # Results of row pieces are side by side, those of query pieces below each other.
-    axis = 0 if _cut_by_queries(n_queries) else 1
-    rows, distances = (np.concatenate(part, axis=axis) for part in zip(*parts, strict=True))
+    rows, distances = (np.concatenate(part, axis=1 if by_rows else 0) for part in zip(*parts, strict=True))
     if rows.shape[1] > k:
         order = np.argsort(distances, axis=1, kind="stable")[:, :k]
         rows = np.take_along_axis(rows, order, axis=1)
@@ -129,19 +145,28 @@ def within(
     """
     by_query = np.ascontiguousarray(queries.T)
     radii = np.minimum(np.broadcast_to(np.asarray(radii, np.int64), len(by_query)), n_bits)
-
     gather = few_pass(mask, len(by_query))
+    word = np.uint32 if n_bits < 1 << (32 - loops.OFFSET_BITS) else np.uint64
 
-    def scan(piece: slice, some: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        numbers, rows, distances = loops.rows_within(
-            planes, piece.start, piece.stop, by_query[some], radii[some], _or(mask, _EVERY_ROW), gather
+    def find(piece: slice, some: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        room = np.empty(_FIRST_HITS * (some.stop - some.start), word)
+        return loops.rows_within(
+            planes, piece.start, piece.stop, by_query[some], radii[some], n_bits, _or(mask, _EVERY_ROW), gather, room
         )
-        return numbers + some.start, rows, distances
 
-    tasks = scan_tasks(planes.shape[1] if n_rows is None else n_rows, len(by_query))
-    parts = run_all((partial(scan, *task) for task in tasks), n_jobs)
-    numbers, rows, distances = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return loops.group_hits(numbers, rows, distances, len(by_query), n_bits)
+    tasks, _ = scan_tasks(planes.shape[1] if n_rows is None else n_rows, len(by_query), n_jobs)
+    parts = run_all((partial(find, *task) for task in tasks), n_jobs)
+    counts = np.zeros((len(by_query), n_bits + 1), np.int64)
+    for (_, some), (_, _, found) in zip(tasks, parts, strict=True):
+        counts[some] += found
+    ends = np.cumsum(counts.ravel()).reshape(counts.shape)
+    rows, places, placing = np.empty(counts.sum(), np.int64), ends - counts, []
+    for (piece, some), (hits, hit_ends, found) in zip(tasks, parts, strict=True):
+        placing.append(partial(loops.place_hits, hits, hit_ends, piece.start, places[some].copy(), rows))
+        places[some] += found
+    run_all(placing, n_jobs)
+    starts = np.concatenate([[0], ends[:, -1]])
+    return starts, rows, np.repeat(np.tile(np.arange(n_bits + 1, dtype=np.int32), len(by_query)), counts.ravel())
 
 
 def score_penalties(planes: np.ndarray, rows: np.ndarray, query: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -149,32 +174,22 @@ def score_penalties(planes: np.ndarray, rows: np.ndarray, query: np.ndarray, wei
     return loops.score_penalties(planes, rows, query, np.asarray(weights, np.float64))
 
 
-def _scan_nearest(
-    planes: np.ndarray,
-    by_query: np.ndarray,
-    k: int,
-    n_bits: int,
-    item_starts: np.ndarray,
-    mask: np.ndarray,
-    gather: bool,
-    piece: slice,
-    some: slice,
-) -> tuple[np.ndarray, np.ndarray]:
-    queries = np.ascontiguousarray(by_query[some])
-    return loops.nearest_rows(planes, piece.start, piece.stop, queries, k, n_bits, item_starts, mask, gather)
+def scan_tasks(n_rows: int, n_queries: int, n_jobs: int | None) -> tuple[list[tuple[slice, slice]], bool]:
+    """Cut the work into (rows, queries); return the tasks, and whether the rows are cut.
 
-
-def scan_tasks(n_rows: int, n_queries: int) -> list[tuple[slice, slice]]:
-    """Cut the work into (rows, queries) so that no cut depends on the machine."""
-    if _cut_by_queries(n_queries):
-        n_together = max(_QUERIES_PER_TASK, _DISTANCES_PER_TASK // max(n_rows, 1))
-        return [(slice(0, n_rows), some) for some in tiles(n_queries, n_together)]
-    piece = max(-(-n_rows // _N_ROW_PIECES), _DISTANCES_PER_TASK // (4 * max(n_queries, 1)), 4 * loops.TILE)
-    return [(rows, slice(0, n_queries)) for rows in tiles(n_rows, piece) or [slice(0, 0)]]
-
-
-def _cut_by_queries(n_queries: int) -> bool:
-    return n_queries >= 2 * _QUERIES_PER_TASK
+    Results are the same for any cut, because their order is total.
+    """
+    every_row, every_query = slice(0, n_rows), slice(0, n_queries)
+    n_together = max(_QUERIES_PER_TASK, _DISTANCES_PER_TASK // max(n_rows, 1))
+    if n_queries >= 2 * n_together:
+        return [(every_row, some) for some in tiles(n_queries, n_together)], False
+    n_threads = n_rows * n_queries // _MIN_DISTANCES_PER_THREAD
+    n_threads = min(n_threads, count_threads(n_jobs)) if n_threads > 1 else 1  # counting cores takes its time
+    if n_threads <= 1:
+        return [(every_row, every_query)], False
+    if n_queries >= n_threads * _MIN_QUERIES_PER_THREAD:
+        return [(every_row, some) for some in tiles(n_queries, -(-n_queries // n_threads))], False
+    return [(rows, every_query) for rows in tiles(n_rows, -(-n_rows // n_threads))], True
 
 
 def few_pass(mask: np.ndarray | None, n_queries: int) -> bool:

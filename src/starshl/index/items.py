@@ -252,6 +252,10 @@ class RunItems(PlaneItems):
         return np.repeat(self.first_ids - self.first_positions, lengths) + np.arange(self.n_items)
 
     def ids_at(self, positions: np.ndarray) -> np.ndarray:
+        if len(self.first_ids) == 1:
+            # Most often there is one run, and most often it begins with 0: then looking for it would take most of the
+            # time of a search with many hits.
+            return positions + self.first_ids[0] if self.first_ids[0] else positions
         runs = np.searchsorted(self.first_positions, positions, side="right") - 1
         return self.first_ids[runs] + (positions - self.first_positions[runs])
 
@@ -298,12 +302,20 @@ class RunItems(PlaneItems):
     def find(self, ids: np.ndarray) -> np.ndarray:
         if not self.n_items:
             return np.full(len(ids), -1)
+        if len(self.first_ids) == 1:
+            first = self.first_ids[0]
+            return np.where((ids >= first) & (ids <= first + (self.n_items - 1)), ids - first, -1)
         runs = np.maximum(np.searchsorted(self.first_ids, ids, side="right") - 1, 0)
         lengths = np.diff(self.first_positions, append=self.n_items)[runs]
         # A difference that does not fit in 64 bits becomes negative, and no run is that long.
         offsets = ids - self.first_ids[runs]
         found = (ids >= self.first_ids[runs]) & (offsets >= 0) & (offsets < lengths)
         return np.where(found, self.first_positions[runs] + offsets, -1)
+
+    def mask(self, ids: np.ndarray) -> np.ndarray:
+        mask, positions = np.zeros(self.n_items, np.bool_), self.find(ids)
+        mask[positions[positions >= 0]] = True
+        return mask
 
 
 def _run_starts(ids: np.ndarray) -> np.ndarray:
