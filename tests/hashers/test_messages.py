@@ -50,5 +50,7 @@ def test_what_cannot_be_learned_is_told_with_what_can(ask, sentence):
 
 
 def test_labels_of_plus_and_minus_one_are_told_that_minus_one_is_unlabeled():
-    with pytest.warns(UserWarning, match=r"only one class.*2 rows of y.*another name"):
+    with pytest.raises(ValueError, match=r"All labels are 1,.*another class\..*2 rows of y.*another name"):
         StarSHL(6, random_state=0).fit(X, [-1, 1, -1, 1])
+    with pytest.warns(UserWarning, match=r"only one class.*2 rows of y.*another name"):
+        StarSHL(6, unlabeled="nearest", random_state=0).fit(X, [-1, 1, -1, 1])

@@ -191,6 +191,17 @@ def test_bad_answers_are_refused_and_change_nothing(lesson, ids, label, error, m
     assert everything(lesson) == before
 
 
+def test_an_answer_for_an_item_that_was_removed_meanwhile_is_refused_and_changes_nothing(lesson, collection):
+    lesson.answer([110], "ant")
+    collection.remove([111])
+    before = everything(lesson)
+    for ids in ([111], [112, 111]):
+        with pytest.raises(KeyError, match="111"):
+            lesson.answer(ids, "ant")
+    assert everything(lesson) == before
+    assert collection.labels() == {110: "ant"}
+
+
 def test_a_collection_without_vectors_is_refused(tmp_path, hasher, points):
     with Collection.create(tmp_path / "bare", hasher) as bare:
         bare.add(points[0])

@@ -7,7 +7,7 @@ from scipy.special import softmax
 from sklearn.datasets import load_digits, make_blobs
 
 import starshl
-from starshl import NeighborGraph, StarRidge, model_card, spread_labels
+from starshl import NeighborGraph, StarRidge, StarSHL, model_card, spread_labels
 from starshl._common.labels import check_labels
 from starshl.hashers.star.ridge_targets import row_targets
 from starshl.hashers.star.samples import Vectors
@@ -226,6 +226,16 @@ def test_few_labels_are_said_to_be_too_few_to_tell_how_right_probabilities_are(d
     limit = "Too few labels were given to tell how right probabilities are."
     assert limit in model_card(one)["limits"]
     assert limit not in model_card(four)["limits"]
+
+
+@pytest.mark.parametrize("method", [StarRidge, StarSHL])
+def test_labels_of_one_class_are_not_spread_and_the_last_fit_stays(digits, method):
+    X, y, queries, _ = digits
+    hasher = method(8, random_state=0).fit(X[:60], y[:60])
+    before = hasher.encode(queries)
+    with pytest.raises(ValueError, match="another class"):
+        hasher.fit(X[:60], np.where(np.arange(60) < 3, 7, -1))
+    assert hasher.encode(queries) == before
 
 
 def test_labels_that_were_spread_before_need_not_be_spread_again():

@@ -32,7 +32,7 @@ from .ridge_training import (
     stratified_rows,
 )
 from .samples import Samples
-from .star_training import check_n_codewords, warn_about_classes
+from .star_training import check_classes, check_n_codewords
 from .unlabeled import graph_of_rows, guess_clusters
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def weighted_labels(
         raise ValueError("Every labeled row has a sample_weight of zero. Give some labeled row a positive weight.")
     labels = given.among(given.classes[seen])
     check_n_codewords(hasher.n_codewords, len(seen))
-    warn_about_classes(labels)
+    check_classes(labels, hasher.unlabeled)
     return labels, weights
 
 

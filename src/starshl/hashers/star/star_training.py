@@ -205,7 +205,7 @@ def _choose_classes(settings: TrainingSettings, labels: Labels, *, is_given: boo
         return np.arange(settings.n_codewords or 0)  # the graph may suggest a number
     check_n_codewords(settings.n_codewords, len(labels.classes))
     question_classes(labels)
-    warn_about_classes(labels)
+    check_classes(labels, settings.unlabeled)
     return labels.classes
 
 
@@ -221,20 +221,27 @@ def check_n_codewords(n_codewords: int | None, n_classes: int) -> None:
         )
 
 
-def warn_about_classes(labels: Labels) -> None:
-    """Warn if all labeled rows are of one class."""
+def check_classes(labels: Labels, unlabeled: str) -> None:
+    """Warn if all labeled rows are of one class, and refuse to spread it to all others."""
     if len(labels.classes) > 1:
         return
-    unlabeled = int(np.sum(labels.given == -1)) if labels.dtype.kind in "iuf" else 0
-    marked = " The {unlabeled} rows of y that are -1 count as unlabeled. If -1 is a class, give it another name, for "
-    marked += "example 0."
-    warning = InputWarning(
-        "There is only one class ({only!r}), so every code will be that class's codeword",
-        advice=f"Give rows of two classes or more, or no labels and {{n_codewords}}.{marked if unlabeled else ''}",
-        only=labels.classes.tolist()[0],
-        unlabeled=unlabeled,
+    n_marked = int(np.sum(labels.given == -1)) if labels.dtype.kind in "iuf" else 0
+    marked = " The {n_marked} rows of y that are -1 count as unlabeled. If -1 is a class, give it another name, for "
+    marked = f"{marked}example 0." if n_marked else ""
+    facts = {"only": labels.classes.tolist()[0], "n_marked": n_marked}
+    if unlabeled == "graph" and not labels.labeled.all():
+        raise InputError(
+            "All labels are {only!r}, so every row would get this one, right or wrong",
+            advice=f"Label at least one row of another class.{marked}",
+            **facts,
+        )
+    warn_caller(
+        InputWarning(
+            "There is only one class ({only!r}), so every code will be that class's codeword",
+            advice=f"Give rows of two classes or more, or no labels and {{n_codewords}}.{marked}",
+            **facts,
+        )
     )
-    warn_caller(warning)
 
 
 def fit_bank(
