@@ -93,7 +93,9 @@ def _compute_basis(graph: NeighborGraph, n_vectors: int) -> tuple[np.ndarray, np
 
 def _diffused_twice(matrix: csr_array, start: np.ndarray) -> np.ndarray:
     """Return the polynomial of the matrix that is nearest to (I - .99 S)^-2, times some vectors."""
-    factors = chebinterpolate(lambda theta: (1.0 - DAMPING * theta) ** -2, _DEGREE).astype(np.float32)
+    # The types of NumPy say that the function returns a number; it gets and returns an array.
+    coefficients = chebinterpolate(lambda theta: (1.0 - DAMPING * theta) ** -2, _DEGREE)  # type: ignore[type-var]
+    factors = np.asarray(coefficients, dtype=np.float32)
     before, now = start, matrix @ start
     total: np.ndarray = factors[0] * before + factors[1] * now
     for factor in factors[2:]:
