@@ -9,7 +9,8 @@ the labels of all others with those of LabelSpreading and logistic regression, w
 features and the best setting of a grid, chosen by the true labels. A line of JSON per run is appended to
 results/teaching/accuracy.jsonl; runs that are there are skipped. ``clicks`` goes on to 200 proposed items, and after
 50, 100 and 200 of them compares the lesson with a logistic regression whose C is chosen by cross-validation on the same
-labels, so that neither sees a true label that a person has not given; its lines go to results/teaching/clicks.jsonl.
+labels, so that neither sees a true label that a person has not given. Its lines go to results/teaching/clicks.jsonl,
+also how many of the other items are of a class without a label, as far as the labels tell and truly.
 ``grocery`` are the photographs of grocery_photos_900.zip in $STARSHL_DATA, by the features of efficientnet-lite0; its
 classes are the second level of folders. ``time`` prints processor seconds per answer.
 """
@@ -42,7 +43,9 @@ CLICKS, BATCH = 50, 5
 MILESTONES = (50, 100, 200)
 SPREADING = [(k, alpha) for k in (7, 15) for alpha in (0.2, 0.8, 0.99)]
 STRENGTHS = (0.1, 1.0, 10.0, 100.0)
-FOLDS, CHOSEN_FROM = 5, tuple(10.0**power for power in range(-4, 5))
+FOLDS = 3
+# C of rows of length one on average, and of standardized columns.
+OF_LENGTH_ONE, OF_STANDARDIZED = (1.0, 10.0, 100.0, 1000.0), (0.001, 0.01, 0.1, 1.0)
 PICTURES = {"caltech10": (32, 32), "caltech101": (32, 32), "cifar10_color": (32, 32, 3)}
 
 
@@ -99,7 +102,8 @@ def measure_clicks(name: str, seed: int, n_items: int) -> None:
     if is_known(AFTER_CLICKS, key):
         return
     X, y = read_set(name, seed, n_items)
-    run: dict[str, object] = key | {"n_items": len(y)}
+    unnamed: dict[int, list[float]] = {}
+    run: dict[str, object] = key | {"n_items": len(y), "unnamed": unnamed}
     with (
         tempfile.TemporaryDirectory() as place,
         make_collection(Path(place), name, X) as collection,
@@ -110,6 +114,7 @@ def measure_clicks(name: str, seed: int, n_items: int) -> None:
             batch = [proposal.id for proposal in lesson.propose(BATCH)]
             collection.set_labels(batch, y[batch], warn_unknown=False)  # all of them at once, for the sake of time
             picks += batch
+            unnamed[len(picks)] = share_unnamed(y, picks)
             if len(picks) in MILESTONES:
                 found = lesson.predictions()
                 rest = np.setdiff1d(np.arange(len(y)), picks)
@@ -125,13 +130,27 @@ def measure_clicks(name: str, seed: int, n_items: int) -> None:
     append(AFTER_CLICKS, run)
 
 
+def share_unnamed(y: np.ndarray, picks: list[int]) -> list[float]:
+    """Return how many of the other items are of a class without a label, by half of Good and Turing's rule and truly.
+
+    The rule counts classes with a single label; it is halved because proposals look for new classes.
+    """
+    named, counts = np.unique(y[picks], return_counts=True)
+    rest = np.setdiff1d(np.arange(len(y)), picks)
+    return [
+        round(float(np.sum(counts == 1)) / (2 * len(picks)), 4),
+        round(float(np.isin(y[rest], named, invert=True).mean()), 4),
+    ]
+
+
 def chosen_logistic(rows: np.ndarray, y: np.ndarray, picks: list[int]) -> float:
     """Return the accuracy of a logistic regression whose C and scaling these labels chose."""
     best: tuple[float, float] = (-1.0, 0.0)
     size = float(np.sqrt((rows**2).sum(axis=1).mean()))
     deviations = rows.std(axis=0)
-    for scaled in (rows / size, (rows - rows.mean(axis=0)) / np.where(deviations > 0, deviations, 1.0)):
-        for strength in CHOSEN_FROM:
+    standardized = (rows - rows.mean(axis=0)) / np.where(deviations > 0, deviations, 1.0)
+    for scaled, strengths in ((rows / size, OF_LENGTH_ONE), (standardized, OF_STANDARDIZED)):
+        for strength in strengths:
             right = 0
             for train, test in KFold(FOLDS, shuffle=True, random_state=0).split(picks):
                 learned, asked = np.array(picks)[train], np.array(picks)[test]

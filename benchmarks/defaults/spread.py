@@ -15,17 +15,19 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
-from measures import N_BINS, accuracy, binned_gap
+from measures import N_BINS, accuracy, binned_gap, calibration_error, precision
 from neighbor_learners import poisson_potential
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from store import Store
 
-from starshl import NeighborGraph, StarRidge, spread_labels
+from starshl import NeighborGraph, StarRidge, StarSHL, spread_labels
+from starshl.codes import BinaryCodes
 from starshl.data import datasets
 from starshl.data.features import make_embedder
 
 LABELS_PER_CLASS = (1, 2, 5, 10, 20)
+LABELS_OF_PAPER = (1, 5, 20)
 SETS = {
     "vowel": "Vowel",
     "grocery": "groceries, network",
@@ -55,6 +57,7 @@ def run(options) -> None:
         "StarRidge": by_final_fit,
         "labeled rows only": by_labeled_rows,
         "peers": by_peers,
+        "paper": by_paper,
     }
     chosen = [name for name in works if not options.work or name in options.work]
     for split in range(options.splits):
@@ -62,6 +65,8 @@ def run(options) -> None:
             rows = Draw(name, split)
             for n_labels in LABELS_PER_CLASS:
                 for work in chosen:
+                    if work == "paper" and n_labels not in LABELS_OF_PAPER:
+                        continue
                     where = {"set": name, "labels": n_labels, "split": split}
                     store.measure(where, work, lambda r=rows, n=n_labels, w=work: list(works[w](r, r.labels(n))))
 
@@ -139,9 +144,7 @@ def by_final_fit(rows: Draw, given: np.ndarray) -> Iterator[dict]:
     """What StarRidge says of unlabeled rows, each without its own spread label."""
     fitted = StarRidge(32, random_state=0).fit(rows.X, given, graph=rows.graph)
     yield honesty("StarRidge", fitted.training_proba(), rows.y, given) | {"note": fitted.choice_}
-    X, y = rows.unseen
-    if len(y):
-        yield honesty("StarRidge, new rows", fitted.predict_proba(X), y, np.full(len(y), -1))
+    yield from of_new_rows("StarRidge", fitted, fitted.training_codes_, rows)
 
 
 def by_labeled_rows(rows: Draw, given: np.ndarray) -> Iterator[dict]:
@@ -154,6 +157,31 @@ def by_labeled_rows(rows: Draw, given: np.ndarray) -> Iterator[dict]:
     classes = np.eye(rows.y.max() + 1)[fitted.predict(rows.X)]
     figures["p10"] = max(figures["p10"], precision_of_probabilities(classes[given < 0], rows.y[given < 0]))
     yield figures
+    yield from of_new_rows("labeled rows only", fitted, fitted.encode_database(rows.X, given), rows)
+
+
+def of_new_rows(method: str, fitted: StarRidge, items: BinaryCodes, rows: Draw) -> Iterator[dict]:
+    """What a fit says of new rows, and what these find among the codes of all rows of the fit."""
+    X, y = rows.unseen
+    if len(y):
+        shares = fitted.predict_proba(X)
+        figures = honesty(f"{method}, new rows", shares, y, np.full(len(y), -1))
+        yield figures | {"p10": nearest_of_class(shares @ fitted.words.decode(items.to_signs()).T, y, rows.y)}
+
+
+def by_paper(rows: Draw, given: np.ndarray) -> Iterator[dict]:
+    """The paper's own semi-supervised mode, beside the same settings on the labeled rows alone."""
+    labeled = given >= 0
+    for method, chosen in (("paper", np.ones(len(given), bool)), ("paper, labeled rows only", labeled)):
+        fitted = StarSHL.paper(32, random_state=0).fit(rows.X[chosen], given[chosen])
+        found = fitted.transduction_ if chosen.all() else fitted.predict(rows.X)
+        figures = {"method": method, "accuracy": accuracy(found[~labeled], rows.y[~labeled])}
+        X, y = rows.unseen
+        if len(y):
+            figures["accuracy_of_new_rows"] = accuracy(fitted.predict(X), y)
+            items = fitted.encode_training(rows.X, given) if chosen.all() else fitted.encode_database(rows.X, given)
+            figures["p10"] = precision(fitted.encode(X), items, y, rows.y)
+        yield figures
 
 
 def by_peers(rows: Draw, given: np.ndarray) -> Iterator[dict]:
@@ -206,7 +234,7 @@ def honesty(method: str, probabilities: np.ndarray, y: np.ndarray, given: np.nda
     probabilities, y = probabilities[rest], y[rest]
     confidence, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == y
     sure = confidence >= SURE
-    bins = np.array_split(np.argsort(confidence, kind="stable"), N_BINS)
+    ece, by_chance = calibration_error(probabilities, np.arange(probabilities.shape[1]), y)
     own = probabilities[np.arange(len(y)), y]
     pairs = np.random.default_rng(0).integers(0, len(y), (2, N_PAIRS))
     same = np.einsum("ij,ij->i", probabilities[pairs[0]], probabilities[pairs[1]])
@@ -217,7 +245,8 @@ def honesty(method: str, probabilities: np.ndarray, y: np.ndarray, given: np.nda
         "p10": precision_of_probabilities(probabilities, y),
         "sure": sure.mean(),
         "sure_right": right[sure].mean() if sure.any() else float("nan"),
-        "ece": binned_gap(confidence, right, bins),
+        "ece": ece,
+        "ece_of_chance": by_chance,
         "confidence": confidence.mean(),
         "log_loss": -np.log(np.maximum(own, 1e-12)).mean(),
         "pairs_ece": binned_gap(same, is_same, of_pairs),
@@ -227,9 +256,14 @@ def honesty(method: str, probabilities: np.ndarray, y: np.ndarray, given: np.nda
 
 
 def precision_of_probabilities(probabilities: np.ndarray, y: np.ndarray) -> float:
-    """Return P@10 of rows among the others, ranked by how likely two rows are of one class; ties in random order."""
-    order = np.random.default_rng(0).permutation(len(y))
-    likely = probabilities[order].astype(np.float64) @ probabilities[order].T
+    """Return P@10 of rows among the others, ranked by how likely two rows are of one class."""
+    likely = probabilities.astype(np.float64) @ probabilities.T
     np.fill_diagonal(likely, -1.0)
-    near = np.argpartition(-likely, N_NEAREST, axis=1)[:, :N_NEAREST]
-    return round(float(np.mean(y[order][near] == y[order][:, None])), 5)
+    return nearest_of_class(likely, y, y)
+
+
+def nearest_of_class(likely: np.ndarray, y: np.ndarray, y_items: np.ndarray) -> float:
+    """Return the share of the ten likeliest items of each row that are of its class; ties in random order."""
+    order = np.random.default_rng(0).permutation(len(y_items))
+    near = np.argpartition(-likely[:, order], N_NEAREST, axis=1)[:, :N_NEAREST]
+    return round(float(np.mean(y_items[order][near] == y[:, None])), 5)
