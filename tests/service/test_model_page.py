@@ -5,8 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from starshl import Codebook, Collection, StarRidge, make_index
-from starshl.service.explorer.map import codeword_points
+from starshl import Collection, StarRidge, make_index
 from starshl.service.explorer.query_description import describe_query
 
 from .asking import change, current_codes, lesson, page, waited
@@ -80,19 +79,6 @@ def test_the_page_of_the_model_tells_given_labels_from_predicted_ones(ask):
     assert "accuracy" not in text
 
 
-def test_names_of_codewords_that_coincide_on_the_map_stand_apart(tmp_path, rows):
-    names = list("abcdefghij")
-    codebook = Codebook.numbered(names, n_reserved=6)
-    labels = np.array(names)[np.arange(len(rows)) % 10]
-    hasher = StarRidge(codebook.n_bits, codewords=codebook, random_state=0).fit(rows, labels)
-    with Collection.create(tmp_path / "things", hasher) as collection:
-        places = np.array([[each.x, each.y] for each in codeword_points(collection)])
-    gaps = np.linalg.norm(places[:, None] - places[None], axis=2)[~np.eye(10, dtype=bool)]
-    assert gaps.min() > 0.04
-    assert places.min() >= 0
-    assert places.max() <= 1
-
-
 def test_classes_are_renamed_merged_removed_and_undone_on_the_page_of_the_model(ask):
     def sent(**form):
         return ask("POST", "/explore/things/model/classes", root="", data=form)
@@ -126,7 +112,6 @@ def test_pages_show_classes_under_the_names_that_they_have_now(tmp_path, running
         things.add(X, labels=y)
         things.rename_class("a", "first")
         things.remove_class("c")
-        assert [each.label for each in codeword_points(things)] == ["first", "b"]
         guesses = describe_query(things, X[0]).predictions
     assert guesses[0].label == "first"
     assert {each.label for each in guesses} <= {"first", "b"}

@@ -224,9 +224,12 @@ def test_every_change_from_a_page_of_another_site_is_refused(ask):
         assert sent.status_code == 403, path
 
 
-def test_only_a_search_with_a_picture_needs_no_right_to_write():
+def test_only_what_changes_no_item_needs_no_right_to_write():
     needs = {path: needed_right("POST", path.replace("{name}", "x")) for path in changing_routes()}
-    assert [path for path, right in needs.items() if right == READ] == ["/explore/{name}/search"]
+    assert [path for path, right in needs.items() if right == READ] == [
+        "/explore/{name}/search",
+        "/explore/{name}/selections",
+    ]
 
 
 def test_the_map_places_every_item_once_it_is_prepared(ask):

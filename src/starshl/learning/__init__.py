@@ -9,14 +9,13 @@ from .._common.lazy import on_first_use
 if TYPE_CHECKING:
     from .graphs.clusters import cluster_graph, modularity, suggest_n_clusters
     from .graphs.label_spreading import SpreadLabels, spread_labels
-    from .graphs.layout import map_codewords, map_items
+    from .graphs.layout import map_items
     from .graphs.neighbor_graph import NeighborGraph
 
 __all__ = [
     "NeighborGraph",
     "SpreadLabels",
     "cluster_graph",
-    "map_codewords",
     "map_items",
     "modularity",
     "spread_labels",
@@ -28,7 +27,7 @@ __getattr__, __dir__ = on_first_use(
     {
         "graphs.clusters": ["cluster_graph", "modularity", "suggest_n_clusters"],
         "graphs.label_spreading": ["SpreadLabels", "spread_labels"],
-        "graphs.layout": ["map_codewords", "map_items"],
+        "graphs.layout": ["map_items"],
         "graphs.neighbor_graph": ["NeighborGraph"],
     },
 )

@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
-from scipy.spatial.distance import pdist, squareform
 from sklearn.datasets import load_digits
 from sklearn.manifold import trustworthiness
 
 from starshl import NeighborGraph
-from starshl.learning import map_codewords, map_items
+from starshl.learning import map_items
 from starshl.learning.graphs.neighbor_graph import principal_coordinates
 
 
@@ -48,24 +47,3 @@ def test_groups_without_a_connection_and_identical_rows_have_places():
 def test_a_start_of_another_shape_is_refused(digits):
     with pytest.raises(ValueError, match=r"must be \(1797, 2\)"):
         map_items(digits[1], np.zeros((3, 2)))
-
-
-def test_codewords_in_a_plane_keep_their_distances():
-    words = np.array([[1, 1, 1, 1], [1, 1, -1, -1], [-1, -1, 1, 1], [-1, -1, -1, -1]])
-    distances = squareform(pdist(map_codewords(words)))
-    expected = np.sqrt(squareform(pdist(words, "hamming")))
-    np.testing.assert_allclose(distances / distances.max(), expected / expected.max(), atol=1e-6)
-
-
-@pytest.mark.parametrize("n_words", [1, 2])
-def test_few_codewords_have_places(n_words):
-    places = map_codewords(np.eye(n_words, 3) * 2 - 1)
-    assert places.shape == (n_words, 2)
-    assert np.isfinite(places).all()
-
-
-def test_words_of_other_numbers_are_refused():
-    with pytest.raises(ValueError, match="entries other than -1 and"):
-        map_codewords([[0, 1]])
-    with pytest.raises(ValueError, match="one word and one bit"):
-        map_codewords(np.empty((0, 4)))

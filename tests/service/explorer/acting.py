@@ -52,3 +52,26 @@ def name_by_typing(page, name):
     """Label what is selected by typing a name that is no class yet."""
     page.keyboard.type(name)
     press(page, "Enter")
+
+
+def open_map(visit, name):
+    """Open the map of a collection, and wait until it is drawn."""
+    page = visit(f"/explore/{name}/map")
+    page.wait_for_selector("#map")
+    until(page, "document.documentElement.dataset.ready === 'map'")
+    return page
+
+
+def draw_around(page, corners):
+    """Select what lies inside a path on the map, whose corners are shares of its width and height."""
+    page.click('[data-mode="select"]')
+    box = page.locator("#map").bounding_box()
+    places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    for place in places[1:]:
+        page.mouse.move(*place, steps=4)
+    page.mouse.up()
+
+
+WHOLE_MAP = ((0.01, 0.01), (0.99, 0.01), (0.99, 0.99), (0.01, 0.99))

@@ -2,7 +2,19 @@
 
 import pytest
 
-from .acting import MILLISECONDS_TO_SEE, eventually, focused, labels, lesson, name_by_typing, press, until
+from .acting import (
+    MILLISECONDS_TO_SEE,
+    WHOLE_MAP,
+    draw_around,
+    eventually,
+    focused,
+    labels,
+    lesson,
+    name_by_typing,
+    open_map,
+    press,
+    until,
+)
 
 SLOW, FAST = 400, 0  # milliseconds between keys
 DIGITS = {"circle": "0", "cross": "1", "square": "7"}
@@ -328,16 +340,9 @@ def test_items_whose_answers_wait_are_not_asked_for_again_after_a_reload(visit, 
 
 
 def test_names_on_the_map_mean_the_same_as_in_a_lesson(visit, site):
-    page = visit("/explore/album/map")
-    page.wait_for_selector("#map")
-    until(page, "document.documentElement.dataset.ready === 'map'")
+    page = open_map(visit, "album")
     before = labels(page, site, "album")
-    page.click('[data-mode="select"]')
-    box = page.locator("#map").bounding_box()
-    page.mouse.move(box["x"] + 5, box["y"] + 5)
-    page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] - 5, box["y"] + box["height"] - 5, steps=4)
-    page.mouse.up()
+    draw_around(page, WHOLE_MAP)
     page.wait_for_selector(".selected-grid li")
     for typed in ("c", "squaer"):
         page.fill("#label", typed)

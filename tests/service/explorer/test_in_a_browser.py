@@ -210,54 +210,6 @@ def test_a_mistaken_address_leads_to_a_page_that_helps(visit, path):
     page.wait_for_selector(".collection")
 
 
-def open_map(visit):
-    page = visit("/explore/brushed/map")
-    page.wait_for_selector("#map")
-    until(page, "document.documentElement.dataset.ready === 'map'")
-    return page
-
-
-def brush_all(page):
-    """Select all items on the map."""
-    page.click('[data-mode="select"]')
-    box = page.locator("#map").bounding_box()
-    page.mouse.move(box["x"] + 5, box["y"] + 5)
-    page.mouse.down()
-    page.mouse.move(box["x"] + box["width"] - 5, box["y"] + box["height"] - 5, steps=4)
-    page.mouse.up()
-
-
-def test_items_are_selected_on_the_map_and_labeled(visit, site):
-    page = open_map(visit)
-    brush_all(page)
-    page.wait_for_selector(".selected-grid li")
-    assert page.text_content("#count") == "240"
-    page.fill("#label", "drawing")
-    page.keyboard.press("Enter")
-    until(page, "document.querySelector('#legend').textContent.includes('drawing')")
-    assert set(labels(page, site, "brushed").values()) == {"drawing"}
-    page.focus("#map")
-    for key in ("+", "+", "ArrowLeft", "Escape"):
-        page.keyboard.press(key)
-    assert page.text_content("#count") == "none"
-
-
-def test_a_late_answer_about_an_earlier_selection_is_not_shown(visit):
-    page = open_map(visit)
-    held = []
-    page.route("**/cards?*", lambda route: held.append(route))
-    brush_all(page)
-    until(page, "document.querySelector('#count').textContent === '240'")
-    page.focus("#map")
-    page.keyboard.press("Escape")
-    eventually(page, lambda: held, "the page asks for cards")
-    with page.expect_response("**/cards?*"):
-        held.pop().continue_()
-    page.wait_for_load_state("networkidle")
-    assert page.text_content("#count") == "none"
-    assert page.locator("#selected li").count() == 0
-
-
 def test_an_older_board_does_not_replace_a_newer_one(visit):
     page = visit("/explore/stale/teach")
     lesson(page)

@@ -1,15 +1,13 @@
-"""Maps in the plane: of items, where the neighbors of a graph stay close, and of codewords, by Hamming distance."""
+"""Maps in the plane: of items, where the neighbors of a graph stay close."""
 
 from __future__ import annotations
 
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ..._common.threads import run_all, tiles, using_threads
 from ..._common.validation import check_integer, check_n_jobs
-from ..linalg import positive_peaks
 from ._graph_loops import place_points
 from .neighbor_graph import NeighborGraph
 
@@ -63,7 +61,7 @@ def map_items(
                 ]
             )
             points, other = other, points
-    return in_unit_square(points)
+    return _in_unit_square(points)
 
 
 def _started(start: np.ndarray, n_rows: int, seed: int) -> np.ndarray:
@@ -75,40 +73,10 @@ def _started(start: np.ndarray, n_rows: int, seed: int) -> np.ndarray:
             "of the graph."
         )
     jitter = np.random.RandomState(seed).uniform(-_JITTER, _JITTER, places.shape)
-    return _FIRST_WIDTH * (in_unit_square(places) - 0.5 + jitter)
+    return _FIRST_WIDTH * (_in_unit_square(places) - 0.5 + jitter)
 
 
-def map_codewords(words: ArrayLike) -> np.ndarray:
-    """Return a place in the unit square for each codeword, float32 of shape (n_words, 2).
-
-    Classical multidimensional scaling of Hamming distances. Between rows of -1 and +1 these are a quarter of the
-    squared Euclidean distances, so the places are the first two principal components of the words.
-
-    Parameters
-    ----------
-    words : array of -1 and +1 of shape (n_words, n_bits)
-
-    Examples
-    --------
-    >>> places = map_codewords([[1, 1, 1, 1], [1, 1, 1, -1], [-1, -1, -1, -1]])
-    >>> np.linalg.norm(places[0] - places[1]) < np.linalg.norm(places[0] - places[2])
-    np.True_
-    """
-    signs = np.asarray(words, dtype=np.float64)
-    if signs.ndim != 2 or 0 in signs.shape or not np.isin(signs, (-1, 1)).all():
-        raise ValueError(
-            f"words has shape {signs.shape}, or entries other than -1 and +1; it must be (n_words, n_bits), with one "
-            "word and one bit or more."
-        )
-    centered = signs - signs.mean(axis=0)
-    left, singular, _ = np.linalg.svd(centered, full_matrices=False)
-    places = np.zeros((len(signs), 2))
-    n_axes = min(2, len(singular))
-    places[:, :n_axes] = (positive_peaks(left[:, :n_axes].T) * singular[:n_axes, None]).T
-    return in_unit_square(places)
-
-
-def in_unit_square(points: np.ndarray) -> np.ndarray:
+def _in_unit_square(points: np.ndarray) -> np.ndarray:
     """Return points moved and scaled, the same in both directions, so that they just fit into the unit square."""
     low, high = points.min(axis=0), points.max(axis=0)
     width = float((high - low).max()) or 1.0

@@ -28,7 +28,7 @@ _STATIC = re.compile(r"/static/.+")
 _QUESTIONS = re.compile(
     r"/api/v1/collections/[^/]+/((search|encode|predict)(/picture)?|search/batch|recommend)"
     r"|/api/v1/collections/[^/]+/items/(get|list|count)"
-    r"|/explore/[^/]+/search"
+    r"|/explore/[^/]+/(search|selections)"
 )
 _MOST_CLIENTS = 10_000  # remembered at a time, so that many addresses cannot fill the memory
 _LONGEST_TARGET = 2000  # characters of an address to go to after the login

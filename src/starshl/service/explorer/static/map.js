@@ -1,144 +1,100 @@
-// The map on a canvas: dots from afar, pictures from near; drag to move or to select.
+// The map page: classes and their colors, what is under the pointer, and what is selected, labeled, opened and listed.
 
 import { clearName, listenForNames, showMeaning } from "./naming.js";
-import { ignoreSecondClicks, newKey, notify, request, send } from "./shared.js";
+import { Plane } from "./plane.js";
+import { ignoreSecondClicks, make, newKey, notify, request, send } from "./shared.js";
+import { openViewer } from "./viewer.js";
 
 const content = document.getElementById("map-content");
 const address = content.dataset.address;
-const COLORS = ["#4f46e5", "#e11d48", "#059669", "#d97706", "#0891b2", "#9333ea", "#65a30d", "#db2777", "#0d9488", "#b45309", "#2563eb", "#7c2d12"];
+// No two of them are alike, on light and on dark; a thirteenth would be.
+const COLORS = ["#6c6cfc", "#fc546c", "#00a818", "#fcb43c", "#00c0fc", "#a8249c", "#9c0000", "#006c54", "#a87818", "#e478fc", "#00f090", "#4824b4"];
 const SCALE = 10000; // of coordinates
-const MOST_PICTURES = 120;
 const MOST_CARDS = 60;
 const MOST_IN_A_CHANGE = 10000;
+const MILLISECONDS_OF_A_GLANCE = 120; // what the pointer only passes over says nothing
 
-let canvas, context, data;
-let view = { x: 0.5, y: 0.5, zoom: 1 };
-let mode = "move";
+let data, plane;
 let selection = new Set(); // of ids
-let drag = null;
+let highlighted = null; // a class; the others are faint
 let isLabeling = false;
-const pictures = new Map();
+let hovered = -1;
+let glance;
+const colors = new Map(); // from class to color; none changes while the page is open
 
-const isDark = () => matchMedia("(prefers-color-scheme: dark)").matches;
-const side = () => Math.min(canvas.clientWidth, canvas.clientHeight) * 0.92 * view.zoom;
-const toScreen = (position) => [
-  canvas.clientWidth / 2 + (data.x[position] / SCALE - view.x) * side(),
-  canvas.clientHeight / 2 + (1 - data.y[position] / SCALE - view.y) * side(),
-];
+const gray = () => (matchMedia("(prefers-color-scheme: dark)").matches ? "#64748b" : "#94a3b8");
+const labelOf = (number) => data.labels[data.label[number]];
+const numbersOf = (name) => data.ids.map((_, number) => number).filter((number) => labelOf(number) === name);
 
-function colorOf(position) {
-  const by = document.getElementById("color").value;
-  if (by === "confidence") return `hsl(${Math.round(1.2 * data.confidence[position])} 75% ${isDark() ? 60 : 42}%)`;
-  const number = by === "code" ? data.code[position] : data.label[position];
-  if (number < 0) return isDark() ? "#64748b" : "#94a3b8";
-  return number < COLORS.length ? COLORS[number] : `hsl(${(number * 47) % 360} 65% 50%)`;
+function colorOf(number) {
+  if (document.getElementById("color")?.value === "confidence") return data.label[number] < 0 ? gray() : `hsl(${Math.round(1.2 * data.confidence[number])} 75% 48%)`;
+  return labelOf(number) === highlighted && highlighted !== null ? colors.get(highlighted) ?? "#fc546c" : colors.get(labelOf(number)) ?? gray();
 }
 
-/** Draw everything; what is selected and what has a label lies on top. */
-function draw() {
-  const ratio = devicePixelRatio || 1;
-  canvas.width = canvas.clientWidth * ratio;
-  canvas.height = canvas.clientHeight * ratio;
-  context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.clearRect(0, 0, canvas.clientWidth, canvas.clientHeight);
-  const shown = [];
-  for (let position = 0; position < data.ids.length; position += 1) {
-    const [x, y] = toScreen(position);
-    if (x > -40 && y > -40 && x < canvas.clientWidth + 40 && y < canvas.clientHeight + 40) shown.push([position, x, y]);
+/** The most used classes get the colors that there are; a class keeps its own. */
+function giveColors() {
+  for (const name of data.labels) {
+    const free = COLORS.find((color) => ![...colors.values()].includes(color));
+    if (!free) return;
+    if (!colors.has(name)) colors.set(name, free);
   }
-  if (shown.length <= MOST_PICTURES && data.ids.length > shown.length) shown.forEach(drawPicture);
-  else drawDots(shown);
-  if (drag?.box) drawBox(drag.box);
 }
 
-function drawDots(shown) {
-  const radius = Math.max(1.4, Math.min(5, 90 / Math.sqrt(shown.length || 1)) * Math.min(1.6, Math.sqrt(view.zoom)));
-  for (const [position, x, y] of shown) {
-    const isSelected = selection.has(data.ids[position]);
-    context.globalAlpha = data.given[position] || isSelected ? 1 : 0.72;
-    context.fillStyle = colorOf(position);
-    context.beginPath();
-    context.arc(x, y, data.given[position] ? radius + 1 : radius, 0, 7);
-    context.fill();
-    if (isSelected || data.given[position]) {
-      context.strokeStyle = isSelected ? (isDark() ? "#fff" : "#000") : isDark() ? "#0f1218" : "#fff";
-      context.lineWidth = isSelected ? 2 : 1;
-      context.stroke();
-    }
-  }
-  context.globalAlpha = 1;
+function highlight(name) {
+  if (highlighted === name) return;
+  highlighted = name;
+  plane.redraw();
 }
 
-function drawPicture([position, x, y]) {
-  const id = data.ids[position];
-  let picture = pictures.get(id);
-  if (!picture) {
-    picture = new Image();
-    picture.addEventListener("load", scheduleDraw);
-    picture.addEventListener("error", () => { picture.isMissing = true; });
-    picture.src = `${address}/pictures/${id}`;
-    pictures.set(id, picture);
-  }
-  const size = 44;
-  context.fillStyle = colorOf(position);
-  context.fillRect(x - size / 2 - 3, y - size / 2 - 3, size + 6, size + 6);
-  if (picture.complete && picture.naturalWidth) context.drawImage(picture, x - size / 2, y - size / 2, size, size);
-  if (selection.has(id)) { context.strokeStyle = isDark() ? "#fff" : "#000"; context.lineWidth = 3; context.strokeRect(x - size / 2 - 3, y - size / 2 - 3, size + 6, size + 6); }
-}
-
-function drawBox([x, y, width, height]) {
-  context.strokeStyle = COLORS[0];
-  context.lineWidth = 2;
-  context.setLineDash([6, 4]);
-  context.strokeRect(x, y, width, height);
-  context.setLineDash([]);
-}
-
-let isScheduled = false;
-function scheduleDraw() {
-  if (isScheduled) return;
-  isScheduled = true;
-  requestAnimationFrame(() => { isScheduled = false; draw(); });
-}
-
-function zoomBy(factor, at = [canvas.clientWidth / 2, canvas.clientHeight / 2]) {
-  if (factor === 0) view = { x: 0.5, y: 0.5, zoom: 1 };
-  else {
-    const before = side();
-    view.zoom = Math.max(0.5, Math.min(200, view.zoom * factor));
-    const after = side();
-    view.x += (at[0] - canvas.clientWidth / 2) * (1 / before - 1 / after);
-    view.y += (at[1] - canvas.clientHeight / 2) * (1 / before - 1 / after);
-  }
-  scheduleDraw();
-}
-
-function inside([x, y, width, height]) {
-  const [left, right] = [Math.min(x, x + width), Math.max(x, x + width)];
-  const [top, bottom] = [Math.min(y, y + height), Math.max(y, y + height)];
-  return data.ids.filter((_, position) => {
-    const [px, py] = toScreen(position);
-    return px >= left && px <= right && py >= top && py <= bottom;
+/** List the classes with their colors: a pointer over one lights its items up, a click selects them. */
+function showClasses() {
+  const counts = new Map();
+  for (const number of data.label) counts.set(number, (counts.get(number) ?? 0) + 1);
+  const rows = data.labels.map((name, number) => {
+    const dot = make("span", { class: "dot" });
+    dot.style.background = colors.get(name) ?? gray();
+    return make("li", {}, make("button", { type: "button", class: "secondary", "data-class": name, title: name }, dot, make("span", { class: "class-name" }, name), make("small", {}, (counts.get(number) ?? 0).toLocaleString("en"))));
   });
+  document.getElementById("legend").replaceChildren(...rows);
+  document.getElementById("find-class").hidden = data.labels.length <= COLORS.length;
+  document.getElementById("beyond").hidden = data.labels.length <= COLORS.length;
+  findClass();
 }
 
-function nearest(x, y) {
-  let best = -1;
-  let least = 18 ** 2;
-  data.ids.forEach((_, position) => {
-    const [px, py] = toScreen(position);
-    const distance = (px - x) ** 2 + (py - y) ** 2;
-    if (distance < least) { least = distance; best = position; }
-  });
-  return best;
+function findClass() {
+  const wanted = document.getElementById("find-class").value.trim().toLowerCase();
+  for (const row of document.querySelectorAll("#legend li")) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+}
+
+// What is under the pointer, and what is selected.
+
+/** Name what is under the pointer at once, and show its picture and file as soon as they are here. */
+function showHovered(number, point) {
+  const tip = document.getElementById("tip");
+  plane.canvas.classList.toggle("over", number >= 0);
+  if (number === hovered) return;
+  hovered = number;
+  clearTimeout(glance);
+  tip.hidden = true;
+  if (number < 0) return;
+  glance = setTimeout(async () => {
+    try {
+      const cards = await (await request(`${address}/cards?ids=${data.ids[number]}`)).text();
+      if (number !== hovered) return;
+      tip.innerHTML = cards;
+      tip.style.left = `${Math.min(point[0] + 14, plane.canvas.clientWidth - 180)}px`;
+      tip.style.top = `${Math.min(point[1] + 14, plane.canvas.clientHeight - 210)}px`;
+      tip.hidden = false;
+    } catch { /* it is named when it is clicked */ }
+  }, MILLISECONDS_OF_A_GLANCE);
 }
 
 /** Select items, and show them in the list beside the map. */
 async function select(ids) {
   selection = new Set(ids);
-  scheduleDraw();
+  plane.redraw();
   document.getElementById("count").textContent = ids.length ? `${ids.length.toLocaleString("en")}` : "none";
-  document.getElementById("label-form").hidden = ids.length === 0;
+  document.getElementById("with-selection").hidden = ids.length === 0;
   document.getElementById("hint").hidden = ids.length > 0;
   const list = document.getElementById("selected");
   if (!ids.length) { list.replaceChildren(); return; }
@@ -153,78 +109,20 @@ async function select(ids) {
   }
 }
 
-function legend() {
-  const list = document.getElementById("legend");
-  list.replaceChildren();
-  const by = document.getElementById("color").value;
-  const entries = by === "label" ? data.labels.map((name, number) => [name, COLORS[number] ?? `hsl(${(number * 47) % 360} 65% 50%)`])
-    : by === "confidence" ? [["unsure", "hsl(0 75% 45%)"], ["half", "hsl(60 75% 45%)"], ["sure", "hsl(120 75% 40%)"]] : [];
-  for (const [name, color] of entries.slice(0, 40)) {
-    const dot = document.createElement("span");
-    dot.style.background = color;
-    const entry = document.createElement("li");
-    entry.append(dot, name);
-    list.append(entry);
+/** Select the item that was clicked; a second click opens it. */
+function click(number) {
+  const id = number < 0 ? null : data.ids[number];
+  if (id !== null && selection.size === 1 && selection.has(id)) openViewer(`${address}/items/${id}`);
+  else select(id === null ? [] : [id]);
+}
+
+/** Go to the page that lists what is selected, where it can be searched and filtered. */
+async function listSelection() {
+  try {
+    location.href = (await send(`${address}/selections`, { ids: [...selection] })).address;
+  } catch (error) {
+    notify(error.message, { isError: true });
   }
-}
-
-async function load() {
-  data = await (await request(`${address}/map/items`)).json();
-  legend();
-  draw();
-  document.documentElement.dataset.ready = "map";
-}
-
-function at(event) {
-  const box = canvas.getBoundingClientRect();
-  return [event.clientX - box.left, event.clientY - box.top];
-}
-
-function listen() {
-  canvas.addEventListener("wheel", (event) => { event.preventDefault(); zoomBy(Math.exp(-event.deltaY / 400), at(event)); }, { passive: false });
-  canvas.addEventListener("pointerdown", (event) => {
-    canvas.setPointerCapture(event.pointerId);
-    drag = { start: at(event), last: at(event), moved: false, box: null };
-  });
-  canvas.addEventListener("pointermove", (event) => {
-    if (!drag) return;
-    const [x, y] = at(event);
-    if (Math.hypot(x - drag.start[0], y - drag.start[1]) > 4) drag.moved = true;
-    if (mode === "select" || event.shiftKey) drag.box = [drag.start[0], drag.start[1], x - drag.start[0], y - drag.start[1]];
-    else { view.x -= (x - drag.last[0]) / side(); view.y -= (y - drag.last[1]) / side(); }
-    drag.last = [x, y];
-    scheduleDraw();
-  });
-  canvas.addEventListener("pointerup", (event) => {
-    if (!drag) return;
-    const { box, moved } = drag;
-    drag = null;
-    if (box && moved) select(inside(box));
-    else if (!moved) { const position = nearest(...at(event)); select(position < 0 ? [] : [data.ids[position]]); }
-    scheduleDraw();
-  });
-  canvas.addEventListener("keydown", (event) => {
-    const steps = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
-    if (steps) { view.x += steps[0] * 0.08 / view.zoom; view.y += steps[1] * 0.08 / view.zoom; scheduleDraw(); }
-    else if (event.key === "+" || event.key === "=") zoomBy(1.3);
-    else if (event.key === "-") zoomBy(1 / 1.3);
-    else if (event.key === "Escape") select([]);
-    else return;
-    event.preventDefault();
-  });
-  content.addEventListener("click", (event) => {
-    const button = event.target.closest("button");
-    if (button?.dataset.zoom) zoomBy(Number(button.dataset.zoom));
-    if (button?.dataset.mode) {
-      mode = button.dataset.mode;
-      content.querySelectorAll("[data-mode]").forEach((each) => each.setAttribute("aria-pressed", String(each === button)));
-    }
-  });
-  document.getElementById("color").addEventListener("change", () => { legend(); scheduleDraw(); });
-  ignoreSecondClicks(content, "[data-name], #label-form button:not([type])");
-  listenForNames(content, { names: () => data.labels, choose: labelSelection, withoutName: () => notify("Type a name first.", { isError: true }) });
-  new ResizeObserver(scheduleDraw).observe(canvas);
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", scheduleDraw);
 }
 
 /** Label what is selected now; a name that is refused comes back into its box. */
@@ -239,7 +137,8 @@ async function labelSelection(label) {
       const { refused } = await send(`${address}/teach/changes`, { changes: [change] });
       if (refused.length) throw new Error(refused[0].detail);
     }
-    await load();
+    await showChanged();
+    document.getElementById("undo").hidden = false;
     notify(`${ids.length.toLocaleString("en")} labeled ${label}.`);
   } catch (error) {
     notify(error.message, { isError: true });
@@ -249,10 +148,73 @@ async function labelSelection(label) {
   isLabeling = false;
 }
 
+/** Take back the last change, as the button of the same name in a lesson does. */
+async function undo() {
+  try {
+    const { message } = await send(`${address}/teach/changes`, { changes: [{ key: newKey(), action: "undo" }] });
+    await showChanged();
+    notify(message);
+  } catch (error) {
+    notify(error.message, { isError: true });
+  }
+}
+
+/** Show the labels that items have now, also those of the selection. */
+async function showChanged() {
+  await load();
+  await select([...selection]);
+}
+
+// The page.
+
+async function load() {
+  data = await (await request(`${address}/map/items`)).json();
+  giveColors();
+  showClasses();
+  plane.show({
+    x: data.x.map((each) => each / SCALE),
+    y: data.y.map((each) => each / SCALE),
+    color: colorOf,
+    isGiven: (number) => Boolean(data.given[number]),
+    isSelected: (number) => selection.has(data.ids[number]),
+    isFaint: (number) => highlighted !== null && labelOf(number) !== highlighted,
+    picture: (number) => `${address}/pictures/${data.ids[number]}`,
+  });
+  document.documentElement.dataset.ready = "map";
+}
+
+function listen() {
+  content.addEventListener("click", (event) => {
+    const button = event.target.closest("button");
+    if (button?.dataset.zoom) plane.zoomBy(Number(button.dataset.zoom));
+    if (button?.dataset.class !== undefined) select(numbersOf(button.dataset.class).map((number) => data.ids[number]));
+    if (button?.id === "list-selection") listSelection();
+    if (button?.id === "undo") undo();
+    if (button?.dataset.mode) {
+      plane.isLasso = button.dataset.mode === "select";
+      content.querySelectorAll("[data-mode]").forEach((each) => each.setAttribute("aria-pressed", String(each === button)));
+    }
+  });
+  const legend = document.getElementById("legend");
+  for (const [begins, ends] of [["pointerover", "pointerleave"], ["focusin", "focusout"]]) {
+    legend.addEventListener(begins, (event) => highlight(event.target.closest("[data-class]")?.dataset.class ?? null));
+    legend.addEventListener(ends, () => highlight(null));
+  }
+  document.getElementById("find-class").addEventListener("input", findClass);
+  document.getElementById("color")?.addEventListener("change", () => plane.redraw());
+  ignoreSecondClicks(content, "#undo, [data-name], #label-form button:not([type])");
+  listenForNames(content, { names: () => data.labels, choose: labelSelection, withoutName: () => notify("Type a name first.", { isError: true }) });
+}
+
 async function start() {
-  canvas = document.getElementById("map");
+  const canvas = document.getElementById("map");
   if (!canvas) { if (content.querySelector("progress")) setTimeout(poll, 600); return; }
-  context = canvas.getContext("2d");
+  plane = new Plane(canvas, {
+    click,
+    hover: showHovered,
+    lasso: (numbers) => select(numbers.map((number) => data.ids[number])),
+    escape: () => select([]),
+  });
   try { await load(); listen(); } catch (error) { notify(error.message, { isError: true }); }
 }
 
