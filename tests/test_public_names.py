@@ -1,5 +1,7 @@
 """Every package says what it is for, and what it lists for users is listed once and documented."""
 
+import ast
+import doctest
 import inspect
 import re
 from importlib import import_module
@@ -49,6 +51,39 @@ def test_what_a_package_lists_is_documented(name):
             continue  # an adapter of a library that is not installed
         is_code = inspect.isclass(thing) or inspect.isroutine(thing)
         assert inspect.getdoc(thing) if is_code else thing is not None, f"{name}.{listed}"
+
+
+def names_used(code):
+    """Return the names that some code imports from starshl, and then uses."""
+    if code.startswith(">>>"):
+        code = "".join(example.source for example in doctest.DocTestParser().get_examples(code))
+    nodes = list(ast.walk(ast.parse(code)))
+    imports = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module.startswith("starshl")]
+    imported = {alias.name for node in imports for alias in node.names}
+    return imported & {node.id for node in nodes if isinstance(node, ast.Name)}
+
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCKS = [
+    block
+    for page in PAGES
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+]
+SCRIPTS = [script.read_text(encoding="utf-8") for script in sorted((ROOT / "examples").glob("*.py"))]
+SHOWN = set().union(*map(names_used, BLOCKS + SCRIPTS))
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_every_public_name_has_an_example_that_the_tests_run(name):
+    without = []
+    for listed in set(LISTED[name]) - SHOWN:
+        try:
+            thing = getattr(import_module(name), listed)
+        except MissingExtraError:
+            continue
+        if ">>>" not in (inspect.getdoc(thing) or ""):
+            without.append(listed)
+    assert without == [], "show these in a docstring, or on a page in docs/api"
 
 
 def test_a_documented_package_lists_its_names():
