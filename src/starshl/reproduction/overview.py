@@ -26,13 +26,18 @@ from .results import CLASS_MEAN, ProtocolResults, Results
 from .studies import describe_few_labels, describe_no_labels
 from .transduction import DECODINGS
 from .verdicts import DOES_NOT_HOLD, HOLDS, HOLDS_SO_FAR, Verdict, values_at
-from .whole_lists import explain_marks
+from .whole_lists import explain_marks, marked
 
 _TERMS = (
-    "P@10 is the share of the ten nearest codes that have the query's label; PR area is the area under precision over "
-    "recall. Every method learns from the same rows, which are also the database, and is asked with other rows. Codes "
-    "are compared by Hamming distance, also those of StarRidge, whose own searches order items by probability "
-    "(defaults.md has figures of these)."
+    "P@10 is the share of the ten nearest codes that have the query's label, where codes at equal distance count in "
+    "every order alike; PR area is the area under precision over recall. Every method learns from the same rows, which "
+    "are also the database, and is asked with other rows. Codes are compared by Hamming distance, also those of "
+    "StarRidge, whose own searches order items by probability, as whole lists do below."
+)
+_INTERVALS = (
+    "Clear means that a 95% interval of the paired difference, Student's over the splits, leaves out zero. Splits of "
+    "one data set share rows, so intervals speak of other splits of these rows, not of other data, and are not "
+    "corrected for how many there are."
 )
 _CHARTED = ("starridge", "starshl", "hc-sdh", "codeword-svm", "ksh-all", "ksh", "float")
 _CHARTED_LENGTHS = (15, 45)
@@ -43,7 +48,7 @@ def answer_section(results: Results, verdicts: Sequence[Verdict]) -> Section:
     retrieval = [p for p in results.of_task("retrieval") if p.lengths and not p.reduced]
     contests = [contest for protocol in retrieval if (contest := _contest_of(protocol)) is not None]
     lines = [_TERMS, *_training_rows(retrieval), *_describe_contests(contests), *_transduction(results)]
-    lines += [*describe_few_labels(results), *describe_no_labels(results), _claims_line(verdicts)]
+    lines += [*describe_few_labels(results), *describe_no_labels(results), _claims_line(verdicts), _INTERVALS]
     lines += explain_marks(dict.fromkeys(protocol.dataset for protocol in results.protocols))
     blocks: list[Block] = [Text(tuple(lines))]
     charts = [_differences(retrieval, n_bits) for n_bits in _CHARTED_LENGTHS]
@@ -194,7 +199,8 @@ def _measured(contest: Contest, method: str) -> str:
 
 def _name(contest: Contest) -> str:
     """Return the name of the data set, marked if it is not one of the paper's."""
-    return contest.dataset if contest.dataset in PRINTED_DATA_SETS else f"{contest.dataset} (not in the paper)"
+    name = marked(contest.dataset)
+    return name if contest.dataset in PRINTED_DATA_SETS else f"{name} (not in the paper)"
 
 
 def _differences(protocols: Sequence[ProtocolResults], n_bits: int) -> Chart:

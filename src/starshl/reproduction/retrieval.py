@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-import numpy as np
-
 from .._common.words import counted
 from ..evaluation.reports.document import (
     Block,
@@ -36,7 +34,7 @@ from .findings import (
 )
 from .results import ProtocolResults
 from .scores import LIST_LENGTHS
-from .whole_lists import radius_table
+from .whole_lists import precision_over_recall, radius_table
 
 # The points of a method's line: x, and run -> value.
 Points: TypeAlias = Callable[[str], Iterable[tuple[float, Runs]]]
@@ -58,7 +56,7 @@ def retrieval_section(protocol: ProtocolResults) -> Section:
         _precision_over_bits(protocol),
     ]
     for n_bits in shown_lengths(protocol):
-        blocks += [_precision_over_list(protocol, n_bits), _precision_over_recall(protocol, n_bits)]
+        blocks += [_precision_over_list(protocol, n_bits), precision_over_recall(protocol, n_bits)]
     blocks.append(_precision_table(protocol))
     for n_bits in shown_lengths(protocol):
         blocks += [_details_table(protocol, n_bits), radius_table(protocol, n_bits), _list_table(protocol, n_bits)]
@@ -136,25 +134,6 @@ def _precision_over_list(protocol: ProtocolResults, n_bits: int) -> Chart:
         return [(s, protocol.values(method, n_bits, f"P@{s}")) for s in LIST_LENGTHS]
 
     return Chart(f"P@s at {n_bits} bits", "s, items retrieved", "P@s", _series(protocol, points), LIST_LENGTHS)
-
-
-def _precision_over_recall(protocol: ProtocolResults, n_bits: int) -> Chart | None:
-    lines = []
-    for method in protocol.methods:
-        curves = protocol.curves(method, n_bits)
-        if not curves:
-            continue
-        precision, recall = (
-            np.array([curve[name] for curve in curves], dtype=float) for name in ("precision", "recall")
-        )
-        known = ~np.isnan(precision).any(axis=0)
-        x, y = recall.mean(axis=0)[known], precision.mean(axis=0)[known]
-        spread = precision.std(axis=0, ddof=1)[known].tolist() if len(curves) > 1 else ()
-        title = title_of(method)
-        lines.append(Series(title, tuple(x.tolist()), tuple(y.tolist()), tuple(spread), is_star(title)))
-    ticks = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-    title = f"Precision and recall by radius at {n_bits} bits"
-    return Chart(title, "recall", "precision", tuple(lines), ticks, band=True) if lines else None
 
 
 def _precision_table(protocol: ProtocolResults) -> Table:

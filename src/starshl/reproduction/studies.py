@@ -35,6 +35,7 @@ from .findings import (
     warn_of_few_runs,
 )
 from .results import CLASS_MEAN, ProtocolResults, Results
+from .whole_lists import marked
 
 _GRAY_PIXELS = (
     "On the gray pixels of CIFAR-10 and PASCAL07, neighbors seldom share a class (see float search on their pages)"
@@ -222,7 +223,7 @@ def beyond_section(results: Results) -> Section | None:
     by_precision, by_ranking = _no_labels(results, "P@10"), _no_labels(results, "mAP")
     if by_precision:
         rows = [
-            (dataset, _first(means), _first(by_ranking[dataset]), _figure(means), _figure(by_ranking[dataset]))
+            (marked(dataset), _first(means), _first(by_ranking[dataset]), _figure(means), _figure(by_ranking[dataset]))
             for dataset, means in by_precision.items()
             if dataset in by_ranking
         ]
@@ -277,7 +278,7 @@ def _few_labels_row(protocol: ProtocolResults, values: dict[str, dict[int, float
     means = means_of(values)
     gap = paired(values["starridge"], values["svc"])
     figures = (f"{means['starridge']:.3f}", f"{means['svc']:.3f}", "-" if gap is None else with_interval(gap))
-    return (protocol.dataset, *figures, _first(means))
+    return (marked(protocol.dataset), *figures, _first(means))
 
 
 def _no_labels(results: Results, metric: str) -> dict[str, dict[str, float]]:

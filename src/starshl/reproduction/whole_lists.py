@@ -20,10 +20,10 @@ from ..evaluation.reports.document import (
     table_of_means,
     with_interval,
 )
-from ..evaluation.reports.statistics import means_of, paired, shared_runs, summarize
+from ..evaluation.reports.statistics import best_of, means_of, paired, shared_runs, summarize
 from .compared_methods import is_star, title_of
 from .coverage import introduction, section_title
-from .findings import describe_class_sizes, warn_of_few_runs
+from .findings import RANDOM, describe_class_sizes, warn_of_few_runs
 from .results import ProtocolResults, Results
 
 METRICS = ("P@10", "mAP", "PR area")
@@ -43,6 +43,19 @@ _CHOSEN_ON = {
 }
 _NO_CHOICE = ("pascal07", "pascal07_objects", "caltech101", "cifar10_color")
 _NOT_PUBLISHED = {entry.name for entry in ENTRIES if entry.no_download}
+_ABOUT = (
+    "All methods code items by the same rule. In the first table, items are rows that no fit has seen, coded from "
+    "their vectors. In the second, they are the training rows, coded by their labels: by the codeword of the class, "
+    "or, where a method has none, by the majority of each bit over the rows of the class. Codes have 32 bits.",
+    "StarRidge orders items by the probability of the same class. Any other method is asked in two ways, with codes "
+    "and with scores that are not rounded to bits, and stands in these tables with the one whose mAP on these very "
+    "queries is larger: a choice in its favor.",
+    "A label column, 0 bits, stands first in the second table: labels that are known, in the order of the "
+    "probabilities that the classifier in StarRidge gives a query. Where all items carry labels, no bits are needed "
+    "and none add anything: codes only repeat the label. What they cost is seen in the last row of methods.",
+    "Float search compares the vectors themselves and knows no labels; of its lists ranks are kept, not distances, so "
+    "it has no PR area. HybridHasher, which keeps neighbors as well as classes, is measured in searching.md.",
+)
 
 
 def marked(dataset: str) -> str:
@@ -79,28 +92,10 @@ def lists_in_short(results: Results) -> Section | None:
     protocols = [p for p in results.of_task("lists") if p.lengths and not p.reduced]
     if not protocols:
         return None
-    n_runs = joined(sorted({protocol.n_runs for protocol in protocols}))
-    blocks: list[Block] = [Text(tuple(_about(protocols)))]
+    blocks: list[Block] = [Text(_ABOUT)]
     for rule in RULES:
-        blocks += [_overview(rule, protocols, n_runs), _leads(rule, protocols)]
+        blocks += [_overview(rule, protocols), _leads(rule, protocols)]
     return Section("Whole lists: unseen items, and items that carry labels", "lists", blocks)
-
-
-def _about(protocols: Sequence[ProtocolResults]) -> list[str]:
-    return [
-        "All methods code items by the same rule. In the first table, items are rows that no fit has seen, coded from "
-        "their vectors. In the second, they are the training rows, coded by their labels: by the codeword of the "
-        "class, or, where a method has none, by the majority of each bit over the rows of the class. Codes have 32 "
-        "bits.",
-        "StarRidge orders items by the probability of the same class. Any other method is given two kinds of "
-        "queries, codes and scores that are not rounded to bits, and stands in these tables with the one that has the "
-        "larger mean of mAP.",
-        "A label column, 0 bits, stands first in the second table: labels that are known, in the order of the "
-        "probabilities that the classifier in StarRidge gives a query. No bits are needed where all items carry "
-        "labels, and none add anything: codes only repeat the label. What they cost is seen below that row.",
-        "Float search compares the vectors themselves and knows no labels. HybridHasher, which keeps neighbors as well "
-        "as classes, is measured in searching.md.",
-    ]
 
 
 def _suffix(rule: str, protocol: ProtocolResults, method: str) -> str:
@@ -114,10 +109,6 @@ def _suffix(rule: str, protocol: ProtocolResults, method: str) -> str:
 
 def _values(protocol: ProtocolResults, method: str, metric: str) -> Runs:
     return protocol.values(method, protocol.lengths[-1], metric)
-
-
-def _methods(protocols: Sequence[ProtocolResults]) -> list[str]:
-    return list(dict.fromkeys(method for protocol in protocols for method in protocol.methods))
 
 
 def _cells(rule: str, protocol: ProtocolResults, metric: str) -> dict[str, Runs]:
@@ -135,7 +126,7 @@ def _cells(rule: str, protocol: ProtocolResults, metric: str) -> dict[str, Runs]
     return cells
 
 
-def _overview(rule: str, protocols: Sequence[ProtocolResults], n_runs: str) -> Table:
+def _overview(rule: str, protocols: Sequence[ProtocolResults]) -> Table:
     by_set = [{metric: _cells(rule, protocol, metric) for metric in METRICS} for protocol in protocols]
     names = list(dict.fromkeys(name for here in by_set for name in here["P@10"]))
     if LABEL_COLUMN in names:
@@ -145,9 +136,11 @@ def _overview(rule: str, protocols: Sequence[ProtocolResults], n_runs: str) -> T
         rows.append((name, *(_three(here, name) for here in by_set)))
         for column, here in enumerate(by_set, start=1):
             means = means_of(shared_runs({n: v for n, v in here["mAP"].items() if n not in _YARDSTICKS}))
-            if name in means and round(means[name], 3) == round(max(means.values()), 3):
+            if means and name in best_of(means):
                 strong.add((number, column))
-    caption = f"{rule[:1].upper()}{rule[1:]}: P@10, mAP and PR area, means over {n_runs} runs; the largest mAP in bold"
+    rows.append((f"{RANDOM}, P@10", *(_mean(protocol.random_precision) for protocol in protocols)))
+    rows.append(("number of runs", *(str(protocol.n_runs) for protocol in protocols)))
+    caption = f"{_capitalized(rule)}: P@10, mAP and PR area, means over runs; the largest mAP in bold"
     return Table(
         caption, ("method", *(marked(protocol.dataset) for protocol in protocols)), tuple(rows), frozenset(strong)
     )
@@ -157,10 +150,17 @@ _YARDSTICKS = (LABEL_COLUMN, "float search")
 
 
 def _three(here: dict[str, dict[str, Runs]], name: str) -> str:
-    means = [summarize(here[metric].get(name, {}).values()) for metric in METRICS]
-    if means[0] is None:
-        return "-"
-    return " ".join("-" if mean is None else f"{mean.mean:.3f}".lstrip("0") for mean in means)
+    means = [_mean(here[metric].get(name, {})) for metric in METRICS]
+    return "-" if means[0] == "-" else " ".join(means)
+
+
+def _mean(runs: Runs) -> str:
+    found = summarize(runs.values())
+    return "-" if found is None else f"{found.mean:.3f}".lstrip("0")
+
+
+def _capitalized(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
 
 
 def _leads(rule: str, protocols: Sequence[ProtocolResults]) -> Table:
@@ -178,14 +178,15 @@ def _leads(rule: str, protocols: Sequence[ProtocolResults]) -> Table:
             cells.append("-" if gap is None else f"{with_interval(gap)}, {best}")
         rows.append((marked(protocol.dataset), *cells))
     columns = ("data set", *METRICS)
-    return Table(f"{first} minus the best other method, with 95% intervals: {rule}", columns, tuple(rows))
+    caption = f"{_capitalized(first)} minus the best other method, with 95% intervals: {rule}"
+    return Table(caption, columns, tuple(rows))
 
 
 def lists_section(protocol: ProtocolResults) -> Section:
     """Return all figures of one data set."""
     blocks: list[Block | None] = [introduction(protocol)]
     blocks.append(Text((*describe_class_sizes(protocol), *warn_of_few_runs(protocol.n_runs))))
-    blocks.append(_curves(protocol))
+    blocks.append(precision_over_recall(protocol, protocol.lengths[-1]))
     for rule, kinds in RULES.items():
         cells = {
             title_of(method): [_values(protocol, method, metric + kind) for kind in kinds for metric in METRICS]
@@ -194,7 +195,7 @@ def lists_section(protocol: ProtocolResults) -> Section:
         }
         columns = ("method", *METRICS, *(f"{metric}, scores" for metric in METRICS))
         caption = (
-            f"{rule[:1].upper()}{rule[1:]}, mean and deviation over {counted(protocol.n_runs, 'run')}: queries as "
+            f"{_capitalized(rule)}, mean and deviation over {counted(protocol.n_runs, 'run')}: queries as "
             "codes, and queries that keep their scores (StarRidge: probabilities)"
         )
         if rule == _LABELS:
@@ -228,15 +229,21 @@ def _within(radius: int, curves: Sequence[Mapping[str, Sequence[float | None]]])
     return f"{found.mean:.3f}" + (f" ({found.n})" if found.n < len(curves) else "")
 
 
-def _curves(protocol: ProtocolResults) -> Chart | None:
-    series = []
+def precision_over_recall(protocol: ProtocolResults, n_bits: int) -> Chart | None:
+    """Return curves by growing radius, all pairs pooled: means over runs, and deviations in a band."""
+    lines = []
     for method in protocol.methods:
-        curves = protocol.curves(method, protocol.lengths[-1])
-        parts = [np.array([curve[name] for curve in curves], dtype=float) for name in ("recall", "precision")]
-        if curves:
-            known = ~np.isnan(parts[1]).any(axis=0)
-            x, y = (tuple(part.mean(axis=0)[known].tolist()) for part in parts)
-            series.append(Series(title_of(method), x, y, (), is_star(title_of(method))))
+        curves = protocol.curves(method, n_bits)
+        if not curves:
+            continue
+        precision, recall = (
+            np.array([curve[name] for curve in curves], dtype=float) for name in ("precision", "recall")
+        )
+        known = ~np.isnan(precision).any(axis=0)
+        x, y = recall.mean(axis=0)[known], precision.mean(axis=0)[known]
+        spread = precision.std(axis=0, ddof=1)[known].tolist() if len(curves) > 1 else ()
+        name = title_of(method)
+        lines.append(Series(name, tuple(x.tolist()), tuple(y.tolist()), tuple(spread), is_star(name)))
     ticks = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-    title = "Precision and recall by radius, items coded from their vectors"
-    return Chart(title, "recall", "precision", tuple(series), ticks, band=True) if series else None
+    title = f"Precision and recall by radius at {n_bits} bits"
+    return Chart(title, "recall", "precision", tuple(lines), ticks, band=True) if lines else None
