@@ -67,6 +67,8 @@ def check_rows(
             "memory (toarray), or choose another method."
         )
     rows: Any = X
+    if not fitting and isinstance(X, np.ndarray) and X.ndim == 2:
+        _check_width(estimator, X)
     if fitting or not _needs_no_conversion(estimator, X):
         rows = sklearn_validation.validate_data(
             estimator,
@@ -87,6 +89,16 @@ def check_rows(
         if fitting and not sparse.issparse(rows):
             question_spread(rows)
     return rows
+
+
+def _check_width(estimator: BaseEstimator, X: np.ndarray) -> None:
+    """Refuse rows of another width than those of the fit, in the words of scikit-learn, and say what to do."""
+    width = getattr(estimator, "n_features_in_", None)
+    if width not in (None, X.shape[1]):
+        raise ValueError(
+            f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting {width} features as input. Give "
+            "rows made in the same way as those of the fit."
+        )
 
 
 def _needs_no_conversion(estimator: BaseEstimator, X: object) -> bool:
