@@ -294,6 +294,17 @@ def test_a_text_without_a_known_word_gets_a_note_and_no_label(ask):
     assert (alone["labels"], alone["notes"]) == ([None], [f"{sentence}the label there is null. {WORDS}"])
 
 
+def test_a_text_of_a_megabyte_is_searched_for_and_stored_by_its_beginning(ask):
+    long = "hot soup " * 120_000
+    found = ask("POST", "/collections/texts/search", json={"texts": [long], "k": 3}).json()["results"][0]
+    assert [hit["label"] for hit in found["hits"]] == ["food"] * 3
+    written = ask("POST", "/collections/texts/items", json={"items": [{"text": long}, {"text": "warm soup"}]}).json()
+    assert written["notes"] == ["1 text has more than 100,000 characters; it keeps the beginning."]
+    (kept, short) = ask("POST", "/collections/texts/items/get", json={"ids": written["ids"]}).json()["items"]
+    assert (kept["metadata"]["text"], short["metadata"]["text"]) == (long[:100_000], "warm soup")
+    ask("POST", "/collections/texts/items/remove", json={"ids": written["ids"]})
+
+
 def test_the_texts_of_a_batch_that_have_no_known_word_are_named_and_the_others_answered(ask):
     known = ask("POST", "/collections/texts/items/list", json={"limit": 2}).json()["items"]
     texts = [known[0]["metadata"]["text"], "zzzz", known[1]["metadata"]["text"], "yyyy", "qqqq"]

@@ -85,12 +85,14 @@ class Written(JsonAnswer):
     ``ids`` is None if a filter has removed more than 1,000 items.
 
     ``repeated`` if an earlier attempt with the same key had stored it. That is why writes return it, where a
-    collection, whose writes cannot get lost on the way, returns ids, items or nothing.
+    collection, whose writes cannot get lost on the way, returns ids, items or nothing. ``notes`` say how
+    many texts were cut.
     """
 
     ids: list[int] | None
     n_items: int
     repeated: bool = False
+    notes: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Annotated, cast
 
 from fastapi import Path, Query
 
 from ..._version import __version__
 from ...client.answers import CollectionInfo, ItemPage, Written
 from ...collection.answers import ClassChange, Item
+from ...collection.embedding import note_of_stored
 from ...collection.guesses import Order
 from ...collection.options import ALL_ITEMS, Filters
+from ...data.features.embedder import Embedder
 from ..inputs import row_items, text_items
 from ..searcher import Searcher
-from ..writes import NewItems
+from ..writes import NewItems, WriteKey
 from .dependencies import SearcherDep, ServiceDep, WriteKeyDep, in_thread, result_of, router
 from .schemas import (
     AddRequest,
@@ -96,15 +101,13 @@ async def undo_class_change(body: UndoRequest, searcher: SearcherDep, key: Write
 @items_routes.post("/items", status_code=201)
 async def add_items(body: AddRequest, searcher: SearcherDep, key: WriteKeyDep) -> Written:
     """Store new items, all of them or none."""
-    items = await _new_items(body, searcher, ids_required=False)
-    return await result_of(await in_thread(searcher.add, items, key))
+    return await _store(searcher.add, body, searcher, key, ids_required=False)
 
 
 @items_routes.put("/items")
 async def put_items(body: AddRequest, searcher: SearcherDep, key: WriteKeyDep) -> Written:
     """Store items under given ids; nothing of an item that is replaced stays."""
-    items = await _new_items(body, searcher, ids_required=True)
-    return await result_of(await in_thread(searcher.upsert, items, key))
+    return await _store(searcher.upsert, body, searcher, key, ids_required=True)
 
 
 @items_routes.patch("/items")
@@ -170,14 +173,28 @@ async def set_labels(body: LabelsRequest, searcher: SearcherDep, key: WriteKeyDe
     return await result_of(searcher.writer.set_labels(ids, labels, key))
 
 
-async def _new_items(body: AddRequest, searcher: Searcher, *, ids_required: bool) -> NewItems:
+async def _store(
+    put: Callable[[NewItems, WriteKey | None], Future[Written]],
+    body: AddRequest,
+    searcher: Searcher,
+    key: WriteKey | None,
+    *,
+    ids_required: bool,
+) -> Written:
     searcher.writer.check_writable()
     items = body.to_items(ids_required=ids_required)
-    if body.texts:
-        return await result_of(text_items(searcher, body.texts, items))
     if body.rows:
-        return await result_of(row_items(searcher, body.rows, items))
-    return items
+        items = await result_of(row_items(searcher, body.rows, items))
+    elif body.texts:
+        items = await result_of(text_items(searcher, body.texts, items))
+    written = await result_of(await in_thread(put, items, key))
+    note = await in_thread(_note_of_texts, searcher, body.texts) if body.texts else ""
+    return replace(written, notes=[note]) if note else written
+
+
+def _note_of_texts(searcher: Searcher, texts: list[str]) -> str:
+    with searcher.opened() as collection:
+        return note_of_stored(cast(Embedder, collection.embedder), texts)
 
 
 def _classes(searcher: Searcher) -> Classes:

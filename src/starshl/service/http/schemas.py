@@ -31,7 +31,8 @@ Label = (
     | Annotated[StrictInt, Field(ge=_SMALLEST_ID, le=_LARGEST_ID)]
     | Annotated[StrictStr, Field(max_length=10_000)]
 )
-Text = Annotated[str, Field(max_length=100_000)]
+# Embedders and items take the beginning of a long one, and answers say so.
+Text = Annotated[str, Field(max_length=2_000_000)]
 #: A cell of a table, null where it is empty.
 Cell = Annotated[StrictStr, Field(max_length=100_000)] | StrictInt | Annotated[float, Field(allow_inf_nan=False)] | None
 MOST_CELLS = 10_000
@@ -303,6 +304,7 @@ class PredictRequest(VectorsRequest):
     model_config = _example(vectors=[[0.1, 0.7, 0.2]], probabilities=True)
 
     probabilities: bool = False
+    reject: Probability | None = None
 
 
 class SearchSettings(FilterRequest):
@@ -313,7 +315,7 @@ class SearchSettings(FilterRequest):
     oversample: Annotated[int, Field(ge=1, le=1000)] | None = None
     metric: Metric | None = None
     min_probability: Probability | None = None
-    reject: Annotated[float, Field(ge=0, le=1)] | None = None
+    reject: Probability | None = None
     by_scores: bool = False
     explain: bool = False
 
