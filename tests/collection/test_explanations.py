@@ -204,6 +204,16 @@ def test_a_search_says_none_of_these_where_the_query_is_like_no_training_row(col
     assert found(reject=1) == [[], []]
 
 
+def test_a_prediction_is_none_where_the_row_is_like_no_training_row(collection, ridge, strange):
+    usual = collection.predict(strange, probabilities=True)
+    assert usual.novelty is None
+    rejected = collection.predict(strange, probabilities=True, reject=0.05)
+    assert rejected.labels == [usual.labels[0], None]
+    assert (rejected.novelty, rejected.probabilities) == (ridge.novelty(strange).tolist(), usual.probabilities)
+    assert collection.predict(strange, reject=0).labels == usual.labels
+    assert collection.predict(strange, reject=1).labels == [None, None]
+
+
 def test_an_explanation_says_how_familiar_the_query_is(collection, ridge, strange):
     for row in range(2):
         why = collection.explain(strange[row : row + 1], [1])[0]
@@ -232,6 +242,7 @@ def test_hashers_that_cannot_tell_say_so_instead(tmp_path, folder, ridge, rows, 
         (lambda c, x: c.explain(x, c.search(x)), TypeError, "hits holds a SearchResult"),
         (lambda c, x: c.explain(x, [777]), KeyError, "777 is not"),
         (lambda c, x: c.search(x, reject=5), ValueError, "reject is 5"),
+        (lambda c, x: c.predict(x, reject=5), ValueError, "reject is 5"),
         (lambda c, x: c.search(items=[1], reject=0.1), ValueError, "reject needs X"),
         (lambda c, x: c.explain(x, [1], metric="hamming"), ValueError, "choose one of 'euclidean', 'cosine'"),
     ],

@@ -41,6 +41,19 @@ def test_hits_are_as_likely_as_in_the_collection(things, blobs):
     assert all(hit["probability"] >= 0.1 for result in answer for hit in result["hits"])
 
 
+def test_predictions_reject_what_the_collection_rejects(things, blobs):
+    (ask, folder), X = things, np.vstack([blobs[0][:3], np.full((1, 6), 40.0)])
+    body = {"vectors": X.tolist(), "probabilities": True}
+    answer = ask("POST", "/collections/things/predict", json=body | {"reject": 0.1}).json()
+    with Collection(folder, read_only=True) as collection:
+        expected = collection.predict(X, probabilities=True, reject=0.1)
+    assert (answer["labels"], answer["novelty"]) == (expected.labels, expected.novelty)
+    assert answer["labels"][3] is None
+    assert answer["probabilities"] == expected.probabilities
+    assert ask("POST", "/collections/things/predict", json=body).json()["novelty"] is None
+    assert ask("POST", "/collections/things/predict", json=body | {"reject": 2}).status_code == 422
+
+
 def test_the_service_says_which_collections_know_probabilities(things, ask):
     assert things[0]("GET", "/collections/things").json()["hit_probabilities"] is True
     assert ask("GET", "/collections/things").json()["hit_probabilities"] is False

@@ -203,9 +203,11 @@ class AsyncCollection:
         call = Call.of_picture(self._path("encode/picture"), lambda answer: str(answer["codes"][0]), picture, {})
         return await self._client.send(call)
 
-    async def predict_picture(self, picture: bytes | PathLike, *, probabilities: bool = False) -> Prediction:
+    async def predict_picture(
+        self, picture: bytes | PathLike, *, probabilities: bool = False, reject: float | None = None
+    ) -> Prediction:
         """Predict the label of a picture."""
-        options = {"probabilities": probabilities}
+        options = {"probabilities": probabilities, "reject": reject}
         return await self._client.send(Call.of_picture(self._path("predict/picture"), Prediction.of, picture, options))
 
     async def add_picture(
@@ -272,9 +274,10 @@ class AsyncCollection:
         texts: Sequence[str] | None = None,
         rows: Sequence[Any] | None = None,
         probabilities: bool = False,
+        reject: float | None = None,
     ) -> Prediction:
         """Predict the labels of vectors, texts or rows of a table."""
-        body = queries(X, texts, rows) | {"probabilities": probabilities}
+        body = queries(X, texts, rows) | {"probabilities": probabilities} | given({"reject": reject})
         return await self._client.send(Call("POST", self._path("predict"), Prediction.of, body))
 
     async def add(

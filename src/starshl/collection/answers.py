@@ -6,10 +6,13 @@ Importing this costs little: clients of a service need it, and nothing else of t
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple, Self, overload
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, overload
 
 from .._common.labels import Label
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class JsonAnswer:
@@ -72,13 +75,21 @@ class Prediction(JsonAnswer):
     """Predicted labels, and the probabilities of all classes if they were asked for.
 
     The label of a text without a known word is None, and ``notes`` name such texts; so is that of a class that was
-    removed, if the hasher has no probabilities.
+    removed, if the hasher has no probabilities, and that of a row that was rejected: ``novelty``, how unlike the
+    training rows each row is, from 0 to 1, is there if novel ones were to be rejected.
     """
 
     labels: list[Label | None]
     classes: list[Label] | None = None
     probabilities: list[list[float]] | None = None
     notes: list[str] = field(default_factory=list)
+    novelty: list[float] | None = None
+
+    def rejecting(self, novelty: np.ndarray, share: float) -> Prediction:
+        """Return it without the labels of novel rows; about this share of rows like the training rows is novel."""
+        limit, novel = 1.0 - share, novelty.tolist()
+        labels = [label if own < limit else None for label, own in zip(self.labels, novel, strict=True)]
+        return replace(self, labels=labels, novelty=novel)
 
 
 @dataclass(frozen=True, slots=True)

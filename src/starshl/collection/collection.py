@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from .._common.files import atomic_folder
 from .._common.labels import Label, LabelsLike
 from .._common.lazy import library
-from .._common.validation import SamplesLike, check_choice, check_integer, check_number, check_storable
+from .._common.validation import SamplesLike, check_choice, check_integer, check_number, check_share, check_storable
 from .._common.warn import warn_caller
 from .._common.words import counted
 from ..codes.binary import BinaryCodes
@@ -337,7 +337,7 @@ class Collection:
         with self.reading() as (state, _):
             return state.shown_classes.labels if state.classes.ids else None
 
-    def predict(self, X: SamplesLike, *, probabilities: bool = False) -> Prediction:
+    def predict(self, X: SamplesLike, *, probabilities: bool = False, reject: float | None = None) -> Prediction:
         """Predict the class of each row, under the names that classes have in this collection.
 
         Probabilities of merged classes are added before the most likely one is chosen, and removed classes are left
@@ -348,13 +348,18 @@ class Collection:
         X : samples for the hasher
         probabilities : bool, default=False
             Return those of all classes, too.
+        reject : float, default=None
+            Answer None, "none of these", where :meth:`novelty` is at least 1 - reject. About this share of the rows
+            that are like the training rows is rejected, too.
         """
+        reject = None if reject is None else check_share(reject, "reject")
         with self.reading() as (state, _):
             check_has_classes(state.hasher)
             labels, shares = predicted(state.hasher, state.shown_classes, X, with_shares=probabilities)
-            if not probabilities or shares is None:
-                return Prediction(labels)
-            return Prediction(labels, state.shown_classes.labels, shares.tolist())
+            found = Prediction(labels)
+            if probabilities and shares is not None:
+                found = Prediction(labels, state.shown_classes.labels, shares.tolist())
+            return found if reject is None else found.rejecting(novelty_of(state.hasher, X), reject)
 
     def rename_class(self, label: Label, name: Label) -> ClassChange:
         """Give a class another name: items, filters and predictions say it from then on, and no code changes.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, cast
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ..codes.binary import BinaryCodes
 from ..collection.answers import Prediction
 from ..collection.model_classes import ShownClasses
 from ..collection.predictions import check_has_classes, predicted
+from ..collection.search import novelty_of
 from ..hashers.base import BaseHasher, Capability
 
 # Squares of larger numbers, and their sums over many columns, might be infinite.
@@ -65,26 +66,40 @@ def wrong_length(name: str, length: int, width: int) -> ValueError:
 
 
 @dataclass(frozen=True, slots=True)
+class Classification:
+    """What is predicted of rows beside their labels."""
+
+    probabilities: bool = False
+    novelty: bool = False
+
+
+#: What becomes of rows: codes of items, codes of queries, or predictions.
+RowsKind: TypeAlias = Literal["database", "encode"] | Classification
+
+
+@dataclass(frozen=True, slots=True)
 class EncodedRows:
-    """What a hasher made of rows: codes, or predicted labels and perhaps probabilities."""
+    """What a hasher made of rows: codes, or predicted labels and perhaps probabilities and novelty."""
 
     hasher: BaseHasher
     codes: BinaryCodes
     classes: list[Label] = field(default_factory=list)
     labels: list[Label | None] | None = None
     probabilities: np.ndarray | None = None
+    novelty: np.ndarray | None = None
 
     @classmethod
-    def of(cls, hasher: BaseHasher, classes: ShownClasses, kind: str, X: np.ndarray) -> EncodedRows:
-        """Encode rows as items ("database") or queries ("encode"), or predict their labels."""
+    def of(cls, hasher: BaseHasher, classes: ShownClasses, kind: RowsKind, X: np.ndarray) -> EncodedRows:
+        """Encode rows as items or queries, or predict their labels."""
         if kind == "database":
             return cls.for_storage(hasher, X)
         taking = hasher.for_rows(X)
         if kind == "encode":
             return cls(hasher, taking.encode(X))
         no_codes = BinaryCodes(np.empty((len(X), 1), np.uint8), 8)
-        labels, shares = predicted(hasher, classes, X, with_shares=kind == "predict_proba")
-        return cls(hasher, no_codes, classes.labels, labels, shares if kind == "predict_proba" else None)
+        labels, shares = predicted(hasher, classes, X, with_shares=kind.probabilities)
+        novelty = novelty_of(hasher, X) if kind.novelty else None
+        return cls(hasher, no_codes, classes.labels, labels, shares if kind.probabilities else None, novelty)
 
     @classmethod
     def for_storage(cls, hasher: BaseHasher, X: np.ndarray) -> EncodedRows:
@@ -95,7 +110,8 @@ class EncodedRows:
         """Return what belongs to some of the rows."""
         labels = None if self.labels is None else self.labels[rows]
         probabilities = None if self.probabilities is None else self.probabilities[rows]
-        return EncodedRows(self.hasher, self.codes[rows], self.classes, labels, probabilities)
+        novelty = None if self.novelty is None else self.novelty[rows]
+        return EncodedRows(self.hasher, self.codes[rows], self.classes, labels, probabilities, novelty)
 
 
 def can_predict(hasher: BaseHasher, method: Capability = "predict") -> bool:
@@ -103,15 +119,18 @@ def can_predict(hasher: BaseHasher, method: Capability = "predict") -> bool:
     return method in hasher.supports and not hasher.holds_clusters
 
 
-def check_predicts(hasher: BaseHasher, probabilities: bool) -> None:
+def check_predicts(hasher: BaseHasher, kind: Classification) -> None:
     """Refuse predictions that the hasher cannot make."""
     check_has_classes(hasher)
-    if probabilities:
+    if kind.probabilities:
         hasher.require("predict_proba")
+    if kind.novelty:
+        hasher.require("novelty")
 
 
-def predictions(encoded: EncodedRows) -> Prediction:
-    """Return predicted labels as plain values."""
-    if encoded.probabilities is None:
-        return Prediction(encoded.labels or [], None, None)
-    return Prediction(encoded.labels or [], encoded.classes, encoded.probabilities.tolist())
+def predictions(encoded: EncodedRows, reject: float | None = None) -> Prediction:
+    """Return predicted labels as plain values, without those of a share of the rows that is novel."""
+    found = Prediction(encoded.labels or [])
+    if encoded.probabilities is not None:
+        found = replace(found, classes=encoded.classes, probabilities=encoded.probabilities.tolist())
+    return found if reject is None or encoded.novelty is None else found.rejecting(encoded.novelty, reject)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from ..collection.guesses import Order
 from ..collection.options import ALL_ITEMS, Filters, SearchOptions
 from ..exceptions import UnknownIdError
 from .batching import Batcher, chain_future, map_future
-from .encoding import EncodedRows, can_predict, check_predicts, check_vectors, predictions
+from .encoding import Classification, EncodedRows, RowsKind, can_predict, check_predicts, check_vectors, predictions
 from .errors import BusyError, UnknownError, worded
 from .lock import ReadersWriterLock
 from .observer import Observer
@@ -96,7 +97,7 @@ class Searcher:
         self._searches: Batcher[tuple[bool, SearchOptions], _Query, list[SearchResult]] = Batcher(
             self._search_group, levels=_LEVELS, largest_group=_ROWS_AT_ONCE
         )
-        self._encodings: Batcher[str, np.ndarray, EncodedRows] = Batcher(
+        self._encodings: Batcher[RowsKind, np.ndarray, EncodedRows] = Batcher(
             self._encode_group, levels=_LEVELS, largest_group=_ROWS_AT_ONCE
         )
         self.writer = Writer(self.opened, self.name, self._observer, read_only=read_only)
@@ -196,15 +197,17 @@ class Searcher:
         """Encode vectors as queries."""
         return map_future(self._encoded("encode", self._checked(vectors)), lambda encoded: encoded.codes)
 
-    def predict(self, vectors: VectorsLike, *, probabilities: bool = False) -> Future[Prediction]:
-        """Predict the labels of vectors."""
+    def predict(
+        self, vectors: VectorsLike, *, probabilities: bool = False, reject: float | None = None
+    ) -> Future[Prediction]:
+        """Predict the labels of vectors; None where they are novel, if some are to be rejected."""
         rows = self._checked(vectors)
         # A lesson replaces the hasher on its own. While the collection is swapped, nobody may wait for it here.
         if self.is_ready:
             self._refresh()
-        check_predicts(self._hasher, probabilities)
-        kind = "predict_proba" if probabilities else "predict"
-        return map_future(self._encoded(kind, rows), predictions)
+        kind = Classification(probabilities, novelty=reject is not None)
+        check_predicts(self._hasher, kind)
+        return map_future(self._encoded(kind, rows), partial(predictions, reject=reject))
 
     def get(self, ids: Sequence[int], *, vectors: bool = False) -> list[Item]:
         """Return items by id, with their kept vectors if asked for."""
@@ -297,7 +300,7 @@ class Searcher:
             self._encoded("database", rows), lambda encoded: self.writer.put(items, rows, encoded, key, replace=replace)
         )
 
-    def _encoded(self, kind: str, rows: np.ndarray) -> Future[EncodedRows]:
+    def _encoded(self, kind: RowsKind, rows: np.ndarray) -> Future[EncodedRows]:
         return self._encodings.submit(kind, rows, len(rows), _level(_PER_QUERY * len(rows)))
 
     def _checked(self, vectors: VectorsLike, name: str = "vectors") -> np.ndarray:
@@ -335,7 +338,7 @@ class Searcher:
         ends = np.cumsum(sizes).tolist()
         return [found[end - size : end] for size, end in zip(sizes, ends, strict=True)]
 
-    def _encode_group(self, kind: str, matrices: list[np.ndarray], pause: Callable[[], None]) -> list[EncodedRows]:
+    def _encode_group(self, kind: RowsKind, matrices: list[np.ndarray], pause: Callable[[], None]) -> list[EncodedRows]:
         """Encode the rows of all requests in one call."""
         started = time.perf_counter()
         X = np.concatenate(matrices)

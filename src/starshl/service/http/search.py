@@ -98,9 +98,12 @@ async def encode(body: VectorsRequest, searcher: SearcherDep) -> Encoded:
 
 @routes.post("/predict")
 async def predict(body: PredictRequest, searcher: SearcherDep) -> Prediction:
-    """Predict the labels of vectors or texts, perhaps with probabilities; null for a text without a known word."""
+    """Predict the labels of vectors or texts, perhaps with probabilities.
+
+    The label is null for a text without a known word, and, with ``reject``, where `novelty` is at least 1 - ``reject``.
+    """
     vectors = await _vectors(body, searcher)
-    predicted = await result_of(searcher.predict(vectors, probabilities=body.probabilities))
+    predicted = await result_of(searcher.predict(vectors, probabilities=body.probabilities, reject=body.reject))
     if body.texts is None:
         return predicted
     outcome = "the label there is null" + (", and the probabilities mean nothing" if body.probabilities else "")
@@ -221,10 +224,13 @@ async def predict_picture(
     picture: Picture,
     searcher: SearcherDep,
     probabilities: Annotated[bool, Query(description="Return the probability of every class, too.")] = False,
+    reject: Annotated[
+        Probability | None, Query(description="Say null if fewer of the training rows than this look as novel.")
+    ] = None,
 ) -> Prediction:
     """Predict the label of a picture, which is the body."""
     vectors = await result_of(picture_vector(searcher, picture))
-    return await result_of(searcher.predict(vectors, probabilities=probabilities))
+    return await result_of(searcher.predict(vectors, probabilities=probabilities, reject=reject))
 
 
 @picture_routes.post("/items/picture", status_code=201, openapi_extra=_TAKES_PICTURE)
