@@ -95,9 +95,6 @@ class Guesses:
         return found
 
 
-NO_GUESSES = Guesses(np.empty(0, np.int64), (), np.empty(0, np.int64), np.empty(0, np.float32), "", True)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Kept:
     """Guesses as they were computed, the version whose names their classes have, and what they were computed from."""

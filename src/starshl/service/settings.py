@@ -44,8 +44,8 @@ class Token:
         """A name for logs, which does not reveal the token."""
         return f"{self.right}:{self.digest.hex()[:8]}"
 
-    def is_expired(self, now: datetime | None = None) -> bool:
-        return self.expires is not None and (now or datetime.now(UTC)) >= self.expires
+    def is_expired(self) -> bool:
+        return self.expires is not None and datetime.now(UTC) >= self.expires
 
 
 class Tokens:

@@ -20,6 +20,7 @@ from ..._common.strict_json import parse_json
 from ...exceptions import ChecksumError, DownloadError
 
 _ATTEMPTS = 4  # for faults of a network that pass
+_TIMEOUT = 30.0  # seconds without a byte
 _CHUNK = 1 << 18
 _MAX_JSON_BYTES = 1 << 24  # 16 MB; a description of a data set takes a few kB
 _MAX_LENGTH_DIGITS = 18
@@ -91,7 +92,6 @@ def download(
     *,
     md5: str | None = None,
     progress: DownloadProgress | None = None,
-    timeout: float = 30.0,
     pause: float = 1.0,
 ) -> Path:
     """Write the file at ``url`` to ``target`` and return that path.
@@ -107,8 +107,8 @@ def download(
         The MD5 that the publisher states; it protects against damage, not against an attack.
     progress : callable or None, default=None
         Called with (file name, bytes so far, bytes in total or None).
-    timeout, pause : float
-        Seconds to wait for an answer, and before the second attempt (doubled for each further one).
+    pause : float
+        Seconds to wait before the second attempt, doubled for each further one.
     """
     if not url.startswith(("http://", "https://")):
         raise DownloadError(f"{url!r} is not a web address; only http and https are followed.")
@@ -117,7 +117,7 @@ def download(
     part = target.with_name(target.name + ".part")
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            _receive(url, part, timeout, progress)
+            _receive(url, part, progress)
             break
         except urllib.error.HTTPError as error:
             error.close()
@@ -138,10 +138,10 @@ def download(
     return target
 
 
-def read_json(url: str, *, timeout: float = 30.0) -> dict[str, Any]:
+def read_json(url: str) -> dict[str, Any]:
     """Return the JSON object at ``url``."""
     try:
-        with urllib.request.urlopen(url, timeout=timeout) as answer:
+        with urllib.request.urlopen(url, timeout=_TIMEOUT) as answer:
             value = parse_json(answer.read(_MAX_JSON_BYTES))
     except urllib.error.HTTPError as error:
         error.close()
@@ -157,7 +157,7 @@ class _CutError(Exception):
     """The connection ended before the file did."""
 
 
-def _receive(url: str, part: Path, timeout: float, progress: DownloadProgress | None) -> None:
+def _receive(url: str, part: Path, progress: DownloadProgress | None) -> None:
     validator = _validator_of(part)
     stamp = _read_stamp(validator)
     have = part.stat().st_size if part.exists() and stamp else 0
@@ -165,7 +165,7 @@ def _receive(url: str, part: Path, timeout: float, progress: DownloadProgress | 
     if have:
         # If-Range: a server whose file has changed sends it whole instead of the missing end.
         headers |= {"Range": f"bytes={have}-", "If-Range": stamp}
-    with _open(url, headers, part, timeout) as answer:
+    with _open(url, headers, part) as answer:
         resumed = answer.status == 206 and _starts_at(answer.headers, have)
         if answer.status == 206 and not resumed:
             _forget(part)
@@ -184,9 +184,9 @@ def _receive(url: str, part: Path, timeout: float, progress: DownloadProgress | 
         raise _CutError(f"the connection ended after {done:,} of {total:,} bytes")
 
 
-def _open(url: str, headers: dict[str, str], part: Path, timeout: float) -> http.client.HTTPResponse:
+def _open(url: str, headers: dict[str, str], part: Path) -> http.client.HTTPResponse:
     try:
-        return urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=timeout)
+        return urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=_TIMEOUT)
     except urllib.error.HTTPError as error:
         if error.code != 416:
             raise
