@@ -1,5 +1,9 @@
 """Classes are renamed, merged and removed over HTTP, and predictions, filters and pages follow."""
 
+import re
+
+from .asking import page
+
 THINGS = "/collections/things"
 
 
@@ -48,3 +52,26 @@ def test_a_change_of_classes_that_is_sent_twice_under_one_key_is_made_once(ask):
     refused = ask("POST", f"{THINGS}/classes/undo", json={"number": 3}, headers={"Idempotency-Key": "undo"})
     assert refused.status_code == 422
     assert "idempotency key" in refused.json()["detail"]
+
+
+def test_classes_are_renamed_merged_removed_and_undone_on_a_page_without_scripts(ask):
+    def sent(**form):
+        return ask("POST", "/explore/things/classes", root="", data=form)
+
+    assert sent(action="rename", label="a", into="first").headers["location"] == "/explore/things/classes"
+    sent(action="merge", label="b", into="c")
+    sent(action="remove", label="first")
+    assert counts(ask) == {"c": 40}
+    text = page(ask, "/explore/things/classes").text
+    for told in ("a was renamed to first", "b was merged into c", "first was removed"):
+        assert told in text
+    numbers = re.findall(r'name="number" value="(\d+)"', text)
+    assert len(numbers) == 3
+    for number in numbers:
+        sent(action="undo", number=number)
+    assert counts(ask) == {"a": 20, "b": 20, "c": 20}
+    assert "Undo</button>" not in page(ask, "/explore/things/classes").text
+    assert 'value="rename"' in page(ask, "/explore/things/classes?label=a").text
+    assert 'value="rename"' not in page(ask, "/explore/things/classes?label=nobody").text
+    assert "merge them" in sent(action="rename", label="a", into="b").text
+    assert sent(action="rename", label="nobody", into="x").status_code == 422

@@ -79,31 +79,6 @@ def test_the_page_of_the_model_tells_given_labels_from_predicted_ones(ask):
     assert "accuracy" not in text
 
 
-def test_classes_are_renamed_merged_removed_and_undone_on_the_page_of_the_model(ask):
-    def sent(**form):
-        return ask("POST", "/explore/things/model/classes", root="", data=form)
-
-    def counts():
-        classes = ask("GET", "/collections/things/classes").json()["classes"]
-        return {each["label"]: each["items"] for each in classes}
-
-    assert sent(action="rename", label="a", into="first").headers["location"] == "/explore/things/model#classes"
-    sent(action="merge", label="b", into="c")
-    sent(action="remove", label="first")
-    assert counts() == {"c": 40}
-    text = page(ask, "/explore/things/model").text
-    for told in ("a was renamed to first", "b was merged into c", "first was removed"):
-        assert told in text
-    numbers = re.findall(r'name="number" value="(\d+)"', text)
-    assert len(numbers) == 3
-    for number in numbers:
-        sent(action="undo", number=number)
-    assert counts() == {"a": 20, "b": 20, "c": 20}
-    assert "Undo</button>" not in page(ask, "/explore/things/model").text
-    assert "merge them" in sent(action="rename", label="a", into="b").text
-    assert sent(action="rename", label="nobody", into="x").status_code == 422
-
-
 def test_pages_show_classes_under_the_names_that_they_have_now(tmp_path, running):
     rng = np.random.default_rng(0)
     y = np.repeat(["a", "b", "c"], 20)

@@ -27,6 +27,7 @@ COPIES = (
     "stale",
     "unread",
     "guessed",
+    "renamed",
 )
 
 

@@ -258,7 +258,7 @@ PAGES = [
     "/explore/album/map",
     "/explore/nothing",
 ]
-PAGES += ["/explore/album/model"]
+PAGES += ["/explore/album/model", "/explore/album/classes?label=circle"]
 
 
 def settle(page, path):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from . import description, explore, exports, guesses, home, map, model, rendering, teach, viewer
+from . import classes, description, explore, exports, guesses, home, map, model, rendering, teach, viewer
 from .rendering import error_page
 
-ROUTERS = tuple(
-    part.routes for part in (rendering, home, explore, guesses, viewer, teach, map, model, exports, description)
-)
+_PARTS = (rendering, home, explore, guesses, viewer, classes, teach, map, model, exports, description)
+ROUTERS = tuple(part.routes for part in _PARTS)
 
 __all__ = ["ROUTERS", "error_page"]

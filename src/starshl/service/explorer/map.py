@@ -92,8 +92,8 @@ def _items(workspace: Workspace) -> dict[str, Any]:
     if lesson is None or workspace.prepare_map() is not None:
         raise ConflictError("The map is not prepared yet. Reload the page and wait until it is.")
     points, found = lesson.map(), lesson.predictions()
-    by_use = sorted(lesson.state().classes, key=lambda each: -(each.n_given + each.n_predicted))
-    labels = [each.label for each in by_use]
+    used = {each.label: each.n_given + each.n_predicted for each in lesson.state().classes}
+    labels = sorted((label for label, n_items in used.items() if n_items), key=lambda label: -used[label])
     number_of = {label: number for number, label in enumerate(labels)} | {None: -1}
     return {
         "version": lesson.version,

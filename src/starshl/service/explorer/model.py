@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import numpy as np
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from ..._common.labels import Label
 from ...codes.binary import BinaryCodes
-from ...collection.answers import ClassChange
-from ...collection.collection import Collection
-from ...collection.labels import label_from_text
 from ...evaluation.whole_lists import Reliability, reliability
 from ...hashers.base import BaseHasher
-from ..http.dependencies import SearcherDep, ServiceDep, in_thread, result_of
+from ..http.dependencies import SearcherDep, ServiceDep, in_thread
 from ..searcher import Searcher
 from .charts import objective_chart, reliability_chart
 from .rendering import class_names, may_write, render
@@ -26,7 +23,6 @@ routes = APIRouter(include_in_schema=False)
 _MOST_CODEWORDS = 40  # shown on the page
 _MOST_WEIGHTS = 14  # shown on the page
 _MOST_ROWS = 1000  # half a million pairs tell how right probabilities are
-_LONGEST_NAME = 200  # characters of a class, as in a lesson
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +50,6 @@ async def model(request: Request, searcher: SearcherDep, service: ServiceDep, pa
         "name": searcher.name,
         "active": "model",
         "run": run,
-        "classes": await in_thread(_classes, searcher),
         "history": objective_chart(run.history),
         "reliability": None if run.reliability is None else reliability_chart(run.reliability),
         "quality": workspace.quality,
@@ -69,44 +64,6 @@ async def measure(searcher: SearcherDep, service: ServiceDep) -> Response:
     """Begin to measure, and go back to the page."""
     await in_thread(service.workspace(searcher.name).prepare_quality)
     return RedirectResponse(f"/explore/{searcher.name}/model#quality", 303)
-
-
-@dataclass(frozen=True, slots=True)
-class ClassTable:
-    """The classes of a collection with their items, and what happened to them, the newest first."""
-
-    items: dict[Label, int]
-    changes: list[ClassChange]
-
-
-def _classes(searcher: Searcher) -> ClassTable:
-    with searcher.opened() as collection:
-        items = collection.label_counts()
-        items |= {label: 0 for label in collection.classes or () if label not in items}
-        return ClassTable(items, collection.class_changes()[::-1])
-
-
-@routes.post("/explore/{name}/model/classes")
-async def change_classes(
-    searcher: SearcherDep,
-    action: Annotated[Literal["rename", "merge", "remove", "undo"], Form()],
-    label: Annotated[str, Form(max_length=_LONGEST_NAME)] = "",
-    into: Annotated[str, Form(max_length=_LONGEST_NAME)] = "",
-    number: Annotated[int | None, Form(ge=0)] = None,
-) -> Response:
-    """Rename, merge or remove a class, or undo that, and go back to the page."""
-
-    def change(collection: Collection) -> ClassChange:
-        kind = collection.label_kind or "text"
-        if action == "rename":
-            return collection.rename_class(label_from_text(label, kind), label_from_text(into, kind))
-        if action == "merge":
-            return collection.merge_classes(label_from_text(label, kind), label_from_text(into, kind))
-        return collection.remove_class(label_from_text(label, kind))
-
-    writer = searcher.writer
-    await result_of(writer.undo_class_change(number) if action == "undo" else writer.change_classes(change))
-    return RedirectResponse(f"/explore/{searcher.name}/model#classes", 303)
 
 
 def _training_run(searcher: Searcher) -> TrainingRun:

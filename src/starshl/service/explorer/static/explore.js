@@ -179,6 +179,15 @@ if (upload) {
   upload.elements.picture.addEventListener("change", () => upload.submit());
 }
 
+// A list of a class stays one under its new name.
+document.addEventListener("renamed", ({ detail: { before, after } }) => {
+  const url = new URL(location.href);
+  const labels = url.searchParams.getAll("label");
+  if (!labels.includes(before)) return;
+  url.searchParams.delete("label");
+  for (const label of new Set(labels.map((each) => (each === before ? after : each)))) if (label) url.searchParams.append("label", label);
+  history.replaceState(history.state, "", url);
+});
 document.addEventListener("outdated", () => show(location.href, { isNew: false, focus: null }));
 
 const filters = form.querySelector(".filters");

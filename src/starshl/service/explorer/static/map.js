@@ -53,7 +53,8 @@ function showClasses() {
   const rows = data.labels.map((name, number) => {
     const dot = make("span", { class: "dot" });
     dot.style.background = colors.get(name) ?? gray();
-    return make("li", {}, make("button", { type: "button", class: "secondary", "data-class": name, title: name }, dot, make("span", { class: "class-name" }, name), make("small", {}, (counts.get(number) ?? 0).toLocaleString("en"))));
+    const edit = make("a", { class: "edit", "data-edit-class": "", href: `${address}/classes?${new URLSearchParams({ label: name })}`, "aria-label": `Rename, merge or remove ${name}`, title: `Rename, merge or remove ${name}` }, "⋯");
+    return make("li", { class: "with-edit" }, make("button", { type: "button", class: "secondary", "data-class": name, title: name }, dot, make("span", { class: "class-name" }, name), make("small", {}, (counts.get(number) ?? 0).toLocaleString("en"))), edit);
   });
   document.getElementById("legend").replaceChildren(...rows);
   document.getElementById("find-class").hidden = data.labels.length <= COLORS.length;
@@ -205,6 +206,13 @@ function listen() {
   ignoreSecondClicks(content, "#undo, [data-name], #label-form button:not([type])");
   listenForNames(content, { names: () => data.labels, choose: labelSelection, withoutName: () => notify("Type a name first.", { isError: true }) });
 }
+
+document.addEventListener("outdated", () => { if (plane) showChanged().catch((error) => notify(error.message, { isError: true })); });
+document.addEventListener("renamed", ({ detail: { before, after } }) => {
+  const color = colors.get(before);
+  colors.delete(before);
+  if (color && after && !colors.has(after)) colors.set(after, color);
+});
 
 async function start() {
   const canvas = document.getElementById("map");

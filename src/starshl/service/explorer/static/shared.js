@@ -3,13 +3,18 @@
 const MILLISECONDS_OF_A_DOUBLE_CLICK = 400;
 let clearing;
 
-/** Show a message for a few seconds; screen readers read it out. */
-export function notify(message, { isError = false } = {}) {
+/** Show a message for a few seconds, with a button if it can be undone; screen readers read it out. */
+export function notify(message, { isError = false, undo = null } = {}) {
   const status = document.getElementById("status");
   status.textContent = message;
   status.classList.toggle("bad", isError);
+  if (undo) {
+    const button = make("button", { type: "button" }, "Undo");
+    button.addEventListener("click", () => { status.textContent = ""; undo(); });
+    status.append(button);
+  }
   clearTimeout(clearing);
-  clearing = setTimeout(() => { status.textContent = ""; }, isError ? 9000 : 4000);
+  clearing = setTimeout(() => { status.textContent = ""; }, isError || undo ? 9000 : 4000);
 }
 
 /** What a request ends with if the token of this browser is missing, unknown or expired. */

@@ -302,6 +302,19 @@ board.addEventListener("click", (event) => {
   else if (button.dataset.action) actions[button.dataset.action]();
 });
 
+document.addEventListener("outdated", refresh);
+document.addEventListener("renaming", (event) => {
+  if (!outbox?.length) return;
+  event.preventDefault();
+  notify("Answers are still on their way. Wait until they are stored.", { isError: true });
+});
+// A class keeps its key under its new name.
+document.addEventListener("renamed", ({ detail: { before, after } }) => {
+  const key = keys.get(before);
+  keys.delete(before);
+  if (key && after && !keys.has(after)) keys.set(after, key);
+});
+
 ignoreSecondClicks(board, "[data-label], [data-name], [data-action=skip], [data-action=undo], #label-form button:not([type])");
 listenForNames(board, { names, choose: answer, withoutName: acceptPrediction });
 document.addEventListener("pointerdown", () => { isAfterDigit = false; });
