@@ -56,7 +56,7 @@ def test_every_route_needs_a_token_and_every_change_one_for_writing(guarded):
         assert [statuses[kind] for kind in ("none", "wrong", "basic", "expired")] == [refused] * 4, (method, path)
         changes = method in ("PUT", "PATCH", "DELETE") or (
             method == "POST"
-            and not re.search(r"/((search|encode|predict)(/picture)?|batch|recommend|get|list|count)$", path)
+            and not re.search(r"/((search|encode|predict)(/picture)?|batch|recommend|get|list|count|selections)$", path)
         )
         assert (statuses["reader"] == 403) == changes, (method, path)
         assert statuses["writer"] not in (401, 403), (method, path)
