@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from .._common.threads import tiles
+from .._common.threads import single_threaded_blas, tiles
 from ..learning.linalg import squared_distances
 
 # A block of distances stays below 100 MB for 250,000 items.
@@ -135,7 +135,8 @@ def _fitted(X: np.ndarray, classes: np.ndarray) -> LogisticRegression:
     """Fit logistic regression; a fifth of the rows chooses how strongly it is regularized."""
     order = np.random.default_rng(0).permutation(len(X))[:_MOST_ROWS]
     tried, learned = np.split(order, [len(order) // 5])
-    with warnings.catch_warnings():
+    # On a busy machine, several threads of BLAS wait for each other in every one of many small products.
+    with single_threaded_blas(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         strength = _STRENGTHS[1]
         if len(tried) and len(np.unique(classes[learned])) > 1:
