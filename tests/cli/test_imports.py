@@ -91,6 +91,25 @@ def test_vectors_makes_a_collection(tmp_path, run):
         assert short.n_bits == 4
 
 
+def test_each_step_of_an_import_is_shown_with_its_time(tmp_path, run):
+    (tmp_path / "pictures").mkdir()
+    for number in range(6):
+        Image.new("RGB", (16, 16), (40 * number,) * 3).save(tmp_path / "pictures" / f"{number}.png")
+    np.save(tmp_path / "rows.npy", np.random.default_rng(0).standard_normal((60, 6)))
+    (tmp_path / "lines.txt").write_text("one word\ntwo words\nthree words\n")
+    for words, first in [
+        (("images", tmp_path / "pictures"), ["reading pictures", "learning features"]),
+        (("texts", tmp_path / "lines.txt"), []),
+        (("vectors", tmp_path / "rows.npy"), []),
+    ]:
+        shown = run(*words, "-o", tmp_path / words[0], "--progress").stderr
+        steps = ["starting", *first, "learning codes", "storing items"]
+        places = [shown.index(step) for step in steps]
+        assert places == sorted(places)
+        assert shown.count("0:00:0") >= len(steps)
+        assert run(*words, "-o", tmp_path / f"quiet {words[0]}").stderr == ""
+
+
 @pytest.mark.parametrize("command", ["images", "texts", "vectors"])
 def test_missing_inputs_are_named(tmp_path, run, command):
     result = run(command, tmp_path / "absent.csv", "-o", tmp_path / "made", code=2)

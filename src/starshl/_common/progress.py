@@ -6,7 +6,7 @@ Each is a context manager that yields the function to report to; where nothing i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
@@ -104,9 +104,19 @@ def download_progress(shown: bool) -> Iterator[DownloadProgress | None]:
         yield report
 
 
-def status(what: str, *, shown: bool) -> AbstractContextManager[object]:
-    """Show a sign of life during work of unknown length."""
-    return _console().status(what) if shown else nullcontext()
+@contextmanager
+def status(what: str, *, shown: bool) -> Iterator[None]:
+    """Show a sign of life, and for how long, during work of unknown length."""
+    if not shown:
+        yield
+        return
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = TextColumn("{task.description}"), SpinnerColumn(finished_text="done"), TimeElapsedColumn()
+    with Progress(*columns, console=_console()) as steps:
+        task = steps.add_task(what, total=None)
+        yield
+        steps.update(task, total=1, completed=1)
 
 
 def _bar(*columns: ProgressColumn) -> Progress:

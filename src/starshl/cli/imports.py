@@ -100,7 +100,8 @@ def images(
     Each item gets features, a code and a preview; the names of subfolders become labels. Files that cannot be read are
     skipped and listed at the end.
     """
-    from ..collection.importing.pictures import import_pictures
+    with busy("starting", progress):
+        from ..collection.importing.pictures import import_pictures
 
     check_new_folder(output)
     shown = progress_shown(progress)
@@ -137,7 +138,8 @@ def texts(
 
     The embedder makes vectors of them. Other columns are kept as metadata.
     """
-    from ..collection.importing.texts import import_texts
+    with busy("starting", progress):
+        from ..collection.importing.texts import import_texts
 
     check_new_folder(output)
     columns = row_columns(labels, no_labels, ids=ids, references=references, drop=drop, decimal=decimal)
@@ -169,7 +171,8 @@ def vectors(
 
     Other columns are kept as metadata, and those that --metadata names.
     """
-    from ..collection.importing.vectors import import_vectors
+    with busy("starting", progress):
+        from ..collection.importing.vectors import import_vectors
 
     check_new_folder(output)
     columns = row_columns(
@@ -177,16 +180,16 @@ def vectors(
     )
     table = read_rows(file, columns, as_items=True)
     table = keep_features(table, metadata)
-    with busy("making the collection", progress):
-        summary = import_vectors(
-            table.X,
-            output,
-            table.y,
-            n_bits=bits,
-            title=title,
-            feature_names=table.feature_names,
-            **about_items(table),
-        )
+    summary = import_vectors(
+        table.X,
+        output,
+        table.y,
+        n_bits=bits,
+        title=title,
+        feature_names=table.feature_names,
+        progress=progress_shown(progress),
+        **about_items(table),
+    )
     _print(summary, as_json)
 
 

@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from ..._common.files import refuse_existing
 from ..._common.labels import Labels, LabelsLike
+from ..._common.progress import row_progress, status
 from ..._common.threads import tiles
 from ..._common.validation import n_rows
 from ..._common.words import counted
@@ -131,20 +132,26 @@ def build_collection(
     references: Sequence[str | None] | None = None,
     previews: Sequence[bytes | None] | None = None,
     entry: tuple[str, str] | None = None,
+    progress: bool = False,
 ) -> ImportSummary:
     """Learn a hasher from vectors and write a collection of all items, completely or not at all.
 
     ``start`` is when the import began, and ``features`` says in words what the vectors are. ``entry`` is the name of a
-    journal and a text to keep in it. The other options are those of ``Collection.create`` and ``add``.
+    journal and a text to keep in it; ``progress`` shows the steps. The other options are those of ``Collection.create``
+    and ``add``.
     """
     known = item_labels(labels, len(X))
-    learned = _learn_hasher(X, known, n_bits)
-    name_features(learned.hasher, feature_names)
-    codes = codes_of_vectors(learned.hasher, X, learned.taught_by)
+    with status("learning codes", shown=progress):
+        learned = _learn_hasher(X, known, n_bits)
+        name_features(learned.hasher, feature_names)
+        codes = codes_of_vectors(learned.hasher, X, learned.taught_by)
     columns = {"ids": ids, "metadata": metadata, "references": references, "previews": previews}
-    with atomic_collection(
-        folder, learned.hasher, vectors=_VECTOR_DTYPE, fields=fields, embedder=embedder, title=title
-    ) as made:
+    with (
+        row_progress("storing items", len(X), shown=progress) as report,
+        atomic_collection(
+            folder, learned.hasher, vectors=_VECTOR_DTYPE, fields=fields, embedder=embedder, title=title
+        ) as made,
+    ):
         for portion in tiles(len(X), _PORTION):
             part: dict[str, Any] = {name: None if all_ is None else all_[portion] for name, all_ in columns.items()}  # type: ignore[index]
             made.add(
@@ -154,6 +161,7 @@ def build_collection(
                 labels=known.take(portion),
                 **part,
             )
+            report(portion.stop - portion.start)
         if entry is not None:
             made.note(*entry)
     return ImportSummary(

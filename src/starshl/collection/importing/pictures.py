@@ -89,23 +89,24 @@ def import_pictures(
     made = as_embedder(embedder, "pictures")
     rows, previews, kept, skipped = read_pictures(files, made, n_jobs, progress=progress)
     named, splits = folder_labels(kept, labels_from), split_metadata(kept)
-    with status("learning codes", shown=progress):
+    with status("learning features", shown=progress):
         X = made.learn(rows)
-        summary = build_collection(
-            collection,
-            "pictures",
-            X,
-            named.labels,
-            start=start,
-            features=made.name,
-            n_bits=n_bits,
-            embedder=made,
-            fields=None if splits is None else {SPLIT: str},
-            metadata=splits,
-            references=[file.reference for file in kept],
-            previews=previews,
-            entry=(JOURNAL, FolderRule.of(labels_from, files).text),
-        )
+    summary = build_collection(
+        collection,
+        "pictures",
+        X,
+        named.labels,
+        start=start,
+        features=made.name,
+        n_bits=n_bits,
+        embedder=made,
+        fields=None if splits is None else {SPLIT: str},
+        metadata=splits,
+        references=[file.reference for file in kept],
+        previews=previews,
+        entry=(JOURNAL, FolderRule.of(labels_from, files).text),
+        progress=progress,
+    )
     return replace(
         summary,
         skipped=tuple(skipped),

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..._common.labels import LabelsLike
-from ..._common.progress import status
 from ...data.features.embedder import Given, as_embedder
 from ...index.metadata import check_metadata
 from ..collection import Collection
@@ -68,21 +67,21 @@ def import_texts(
     made = as_embedder(embedder, "texts")
     X = made.fit_embed(texts, n_jobs=n_jobs, progress=progress)
     stored = [{**entry, field: stored_text(text)} for entry, text in zip(described, texts, strict=True)]
-    with status("learning codes", shown=progress):
-        summary = build_collection(
-            collection,
-            "texts",
-            X,
-            labels,
-            start=start,
-            features=made.name,
-            n_bits=n_bits,
-            embedder=made,
-            title=title or field,
-            ids=ids,
-            metadata=stored,
-            references=references,
-        )
+    summary = build_collection(
+        collection,
+        "texts",
+        X,
+        labels,
+        start=start,
+        features=made.name,
+        n_bits=n_bits,
+        embedder=made,
+        title=title or field,
+        ids=ids,
+        metadata=stored,
+        references=references,
+        progress=progress,
+    )
     return dataclasses.replace(summary, cut=note_of_stored(made, texts))
 
 

@@ -47,6 +47,7 @@ def import_vectors(
     metadata: Sequence[Mapping[str, Any]] | None = None,
     references: Sequence[str | None] | None = None,
     feature_names: Sequence[str] | None = None,
+    progress: bool = False,
 ) -> ImportSummary:
     """Make a collection of vectors, completely or not at all.
 
@@ -63,6 +64,8 @@ def import_vectors(
     ids, metadata, references : as in :meth:`starshl.Collection.add`
     feature_names : sequence of str, default=None
         Names of the columns of X, kept with the hasher, so that later tables may have them in any order.
+    progress : bool, default=False
+        Show the steps on standard error.
     """
     start = time.perf_counter()
     check_new(collection)
@@ -80,6 +83,7 @@ def import_vectors(
         ids=ids,
         metadata=metadata,
         references=references,
+        progress=progress,
     )
 
 
