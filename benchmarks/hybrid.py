@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_digits
 
 from starshl import BinaryCodes, HybridHasher, make_index
-from starshl.codes import EncodedQueries, HammingWords, WordDictionary
+from starshl.codes import EncodedQueries, HammingWords, ScoreRule, WordDictionary
 from starshl.codes.codewords import binary_words
 from starshl.hashers.baselines import ITQ, AnchorGraphHash
 from starshl.index import FlatIndex, HybridIndex, PosteriorIndex, Reconstruction, ResidualIndex
@@ -135,13 +136,15 @@ def speed(n_items: int) -> None:
     directions = np.linalg.qr(rng.standard_normal((128, 128)))[0][: n_bits - n_word_bits]
     vectors = rng.standard_normal((64, 128))
     cube = Reconstruction(rng.standard_normal((n_classes, 128)), directions, np.ones(len(directions)))
-    rule = {"class_weight": 1.0, "unit": 3.0, "saturation": 16.0}
+    rule = ScoreRule(1.0, 3.0, 16.0)
     signs = HammingWords(rng.choice([-1, 1], size=(n_classes, 32)), 0.6)
     different = random_codes(n_items, 32, rng)
     indexes = {
         "flat, 64 bits": FlatIndex.from_codes(codes),
-        "hybrid, 64 bits": HybridIndex.from_codes(codes, words=words, **rule),
-        "residual, 64 bits": ResidualIndex.from_codes(codes, words=words, reconstruction=cube, **(rule | {"unit": 30})),
+        "hybrid, 64 bits": HybridIndex.from_codes(codes, words=words, rule=rule),
+        "residual, 64 bits": ResidualIndex.from_codes(
+            codes, words=words, rule=replace(rule, unit=30.0), reconstruction=cube
+        ),
         "posterior, 32 bits": PosteriorIndex.from_codes(different, words=signs),
     }
     for name, index in indexes.items():

@@ -5,7 +5,7 @@ import pytest
 
 pytest.importorskip("distributed", reason="the extra dask is not installed")
 
-from starshl.codes import BinaryCodes, EncodedQueries, HammingWords, WordDictionary
+from starshl.codes import BinaryCodes, EncodedQueries, HammingWords, ScoreRule, WordDictionary
 from starshl.codes.codewords import binary_words
 from starshl.distributed import ShardedIndex, sharded_index
 from starshl.exceptions import SpaceMismatchError, UnknownIdError
@@ -28,7 +28,7 @@ def make(request):
         words = HammingWords(binary_words(np.array([0, 500, 1023]), 10), 0.7)
         return lambda: PosteriorIndex(10, words)
     words = WordDictionary(rng.dirichlet(np.ones(3), size=8), 3)
-    return lambda: HybridIndex(10, words, class_weight=1, unit=1.5, saturation=3)
+    return lambda: HybridIndex(10, words, ScoreRule(1, 1.5, 3))
 
 
 def items_of(rng, n_items, space_id="a" * 16):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from starshl import BinaryCodes
-from starshl.codes import WordDictionary
+from starshl.codes import HammingWords
 from starshl.index import BucketIndex, FlatIndex, MultiIndex, PosteriorIndex
 
 CODES = BinaryCodes.from_signs(np.ones((3, 12)))
@@ -17,4 +17,4 @@ def test_an_index_shows_its_class_its_items_and_their_length(index_class):
 
 
 def test_an_empty_index_of_words_shows_itself_too():
-    assert repr(PosteriorIndex(1, WordDictionary(np.eye(2), 1))) == "PosteriorIndex(0 items of 1 bit)"
+    assert repr(PosteriorIndex(1, HammingWords(np.array([[1], [-1]]), 1.0))) == "PosteriorIndex(0 items of 1 bit)"

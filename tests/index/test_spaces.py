@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from starshl import BinaryCodes, HybridHasher, make_index
-from starshl.codes import WordDictionary
+from starshl.codes import ScoreRule, WordDictionary
 from starshl.exceptions import IndexFormatError, SpaceMismatchError, UnknownSpaceWarning
 from starshl.hashers.baselines import ITQ
 from starshl.index import BucketIndex, FlatIndex, HybridIndex, load_index
@@ -106,7 +106,7 @@ def test_hybrid_codes_are_refused_by_plain_indexes(digits, hybrid, make):
 
 def test_hybrid_index_takes_plain_codes_and_returns_hybrid_ones(codes):
     words = WordDictionary(np.eye(2), 2)
-    index = HybridIndex.from_codes(codes, words=words, class_weight=1, unit=1, saturation=3)
+    index = HybridIndex.from_codes(codes, words=words, rule=ScoreRule(1, 1, 3))
     assert index.reconstruct([4]).metric == "hybrid"
     assert index.reconstruct([4]).space_id == OURS
 

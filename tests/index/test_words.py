@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from starshl.codes import BinaryCodes, EncodedQueries, HammingWords, WordDictionary
+from starshl.codes import BinaryCodes, EncodedQueries, HammingWords, ScoreRule, WordDictionary
 from starshl.exceptions import IndexFormatError, UnsupportedOperationError
 from starshl.index import FlatIndex, HybridIndex, PosteriorIndex, Reconstruction, ResidualIndex, load_index
 from starshl.index.files import write_index_file
@@ -162,7 +162,7 @@ def test_vectors_of_stored_items_are_the_same_for_any_batch():
     components = np.linalg.qr(rng.normal(size=(60, 40)))[0].T
     reconstruction = Reconstruction(rng.normal(size=(3, 60)), components, rng.random(40))
     words = WordDictionary.fitted(rng.dirichlet(np.ones(3), 200), 4)
-    index = ResidualIndex(44, words, reconstruction=reconstruction, class_weight=1, unit=1, saturation=1)
+    index = ResidualIndex(44, words, ScoreRule(1, 1, 1), reconstruction)
     ids = index.add(BinaryCodes.from_signs(rng.choice([-1, 1], size=(50, 44))))
     alone = np.concatenate([index.queries_of([each]).vectors for each in ids])
     np.testing.assert_array_equal(index.queries_of(ids).vectors, alone)
@@ -217,7 +217,7 @@ def test_weight_orders_by_neighbors_alone_or_by_class_first(kind, weight):
 def hamming_hybrid(n_bits):
     """An index in which the word of one bit costs as much as a neighbor bit, so that scores are Hamming distances."""
     cost_of_one = 1 / -np.log(1e-6)
-    return HybridIndex(n_bits, WordDictionary(np.eye(2), 1), class_weight=cost_of_one, unit=1, saturation=1e6)
+    return HybridIndex(n_bits, WordDictionary(np.eye(2), 1), ScoreRule(cost_of_one, 1, 1e6))
 
 
 def corners(n_bits):
@@ -226,7 +226,7 @@ def corners(n_bits):
     centers[:, 0] = [-0.5, 0.5]
     cube = Reconstruction(centers, np.eye(n_bits)[1:], np.full(n_bits - 1, 0.5))
     words = WordDictionary(np.eye(2), 1)
-    return ResidualIndex(n_bits, words, reconstruction=cube, class_weight=0, unit=1, saturation=1e6)
+    return ResidualIndex(n_bits, words, ScoreRule(0, 1, 1e6), cube)
 
 
 @pytest.mark.parametrize("make", [hamming_hybrid, corners])
@@ -235,7 +235,7 @@ def test_scores_that_are_hamming_distances_keep_the_contract_of_plain_codes(make
 
 
 WORDS, SIGNS = WordDictionary(np.eye(3), 2), HammingWords(np.array([[1, 1, -1], [1, -1, 1]]), 1.0)
-RULE = {"class_weight": 1.0, "unit": 1.0, "saturation": 3.0}
+RULE = ScoreRule(1.0, 1.0, 3.0)
 PLANE = Reconstruction(np.zeros((3, 4)), np.eye(4)[:2], np.ones(2))
 
 
@@ -244,11 +244,11 @@ PLANE = Reconstruction(np.zeros((3, 4)), np.eye(4)[:2], np.ones(2))
     [
         (lambda: PosteriorIndex(4, SIGNS), ValueError, "n_bits is 4, and the words have 3 bits"),
         (lambda: PosteriorIndex(3, None), TypeError, "words is a NoneType"),
-        (lambda: HybridIndex(8, SIGNS, **RULE), TypeError, "words is a HammingWords"),
-        (lambda: HybridIndex(8, WordDictionary(np.eye(3), 17), **RULE), ValueError, "room for 16"),
-        (lambda: HybridIndex(1, WORDS, **RULE), ValueError, "n_bits is 1, and the words have 2"),
-        (lambda: HybridIndex(8, WORDS, **(RULE | {"unit": -1})), ValueError, "unit is -1"),
-        (lambda: ResidualIndex(9, WORDS, reconstruction=PLANE, **RULE), ValueError, "3 centers and 2 neighbor bits"),
+        (lambda: PosteriorIndex(2, WORDS), TypeError, "words is a WordDictionary"),
+        (lambda: HybridIndex(8, SIGNS, RULE), TypeError, "words is a HammingWords"),
+        (lambda: HybridIndex(8, WordDictionary(np.eye(3), 17), RULE), ValueError, "room for 16"),
+        (lambda: HybridIndex(1, WORDS, RULE), ValueError, "n_bits is 1, and the words have 2"),
+        (lambda: ResidualIndex(9, WORDS, RULE, PLANE), ValueError, "3 centers and 2 neighbor bits"),
         (lambda: Reconstruction(np.zeros((3, 4)), np.ones((2, 4)), np.ones(2)), ValueError, "not orthonormal"),
         (lambda: Reconstruction(np.zeros((3, 4)), np.eye(4)[:2], np.ones(3)), ValueError, "there are 2 components"),
         (lambda: Reconstruction(np.zeros((3, 5)), np.eye(4)[:2], np.ones(2)), ValueError, "they must be"),

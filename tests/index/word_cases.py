@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from starshl.codes import BinaryCodes, EncodedQueries, HammingWords, WordDictionary
+from starshl.codes import BinaryCodes, EncodedQueries, HammingWords, ScoreRule, WordDictionary
 from starshl.codes.codewords import binary_words
 from starshl.index import HybridIndex, PosteriorIndex, Reconstruction, ResidualIndex
 
@@ -66,28 +66,25 @@ def make_case(kind, n_items=400, n_queries=9, n_classes=4, items="doubtful", ask
         index = PosteriorIndex(n_bits, words, **settings)
         queries = BinaryCodes.from_signs(words.encode(of_queries))
     else:
-        n_word_bits, n_neighbor_bits = settings.pop("bits", (5, 7))
+        n_word_bits, n_neighbor_bits = (5, 0) if kind == "dictionary" else settings.pop("bits", (5, 7))
         words = WordDictionary.fitted(posteriors(300, n_classes, rng, "doubtful"), n_word_bits)
         numbers = np.where(labels >= 0, words.numbers_of_classes(np.maximum(labels, 0)), words.numbers_of(of_items))
         signs = binary_words(numbers, n_word_bits)
         asked_signs = binary_words(words.numbers_of(of_queries), n_word_bits)
-        if kind == "dictionary":
-            index = PosteriorIndex(n_word_bits, words, **settings)
+        pool = rng.choice([-1, 1], size=(60, n_neighbor_bits))
+        signs = np.hstack([signs, pool[rng.integers(60, size=n_items)]])
+        asked_signs = np.hstack([asked_signs, pool[rng.integers(60, size=n_queries)]])
+        n_bits, rule = n_word_bits + n_neighbor_bits, ScoreRule(settings.pop("class_weight", 1.0), 1.5, 2.5)
+        if kind == "residual":
+            # Whole numbers are exact in single precision, so that ties are ties.
+            entries = rng.multinomial(4, words.entries / words.entries.sum(axis=1, keepdims=True, dtype=float)) / 4
+            words = WordDictionary(entries, n_word_bits)
+            centers = 4.0 * n_classes * rng.integers(-3, 4, size=(n_classes, N_FEATURES + n_neighbor_bits))
+            components = np.eye(n_neighbor_bits, N_FEATURES + n_neighbor_bits)
+            scales = rng.integers(1, 3, size=n_neighbor_bits).astype(float)
+            index = ResidualIndex(n_bits, words, rule, Reconstruction(centers, components, scales), **settings)
         else:
-            pool = rng.choice([-1, 1], size=(60, n_neighbor_bits))
-            signs = np.hstack([signs, pool[rng.integers(60, size=n_items)]])
-            asked_signs = np.hstack([asked_signs, pool[rng.integers(60, size=n_queries)]])
-            rule = {"class_weight": 1.0, "unit": 1.5, "saturation": 2.5} | settings
-            if kind == "residual":
-                # Whole numbers are exact in single precision, so that ties are ties.
-                entries = rng.multinomial(4, words.entries / words.entries.sum(axis=1, keepdims=True, dtype=float)) / 4
-                words = WordDictionary(entries, n_word_bits)
-                centers = 4.0 * n_classes * rng.integers(-3, 4, size=(n_classes, N_FEATURES + n_neighbor_bits))
-                components = np.eye(n_neighbor_bits, N_FEATURES + n_neighbor_bits)
-                scales = rng.integers(1, 3, size=n_neighbor_bits).astype(float)
-                rule |= {"reconstruction": Reconstruction(centers, components, scales)}
-            make = ResidualIndex if kind == "residual" else HybridIndex
-            index = make(n_word_bits + n_neighbor_bits, words, **rule)
+            index = HybridIndex(n_bits, words, rule, **settings)
         codes, queries = BinaryCodes.from_signs(signs), BinaryCodes.from_signs(asked_signs)
     vectors = (
         rng.integers(-3, 4, size=(n_queries, index.reconstruction.centers.shape[1])) if kind == "residual" else None

@@ -7,6 +7,7 @@ from .codebook import Codebook
 from .codewords import hadamard_matrix, minimum_distance, random_codewords, separated_codewords
 from .hamming_words import HammingWords
 from .queries import EncodedQueries
+from .score_rule import ScoreRule
 from .word_dictionary import WordDictionary
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "Codebook",
     "EncodedQueries",
     "HammingWords",
+    "ScoreRule",
     "WordDictionary",
     "hadamard_matrix",
     "minimum_distance",

@@ -430,9 +430,7 @@ class HybridHasher(BaseHasher):
     ) -> HybridIndex | ResidualIndex:
         """Return an index of these codes that uses the distance of this hasher."""
         self._require_fit()
-        rule = self.score_rule
-        given: dict[str, Any] = {name: getattr(rule, name) for name in ("class_weight", "unit", "saturation")}
-        given |= {"words": self.words, "n_jobs": n_jobs}
+        given: dict[str, Any] = {"words": self.words, "rule": self.score_rule, "n_jobs": n_jobs}
         if self.form == "residual":
             return ResidualIndex.from_codes(codes, ids, reconstruction=self._reconstruction, **given)
         return HybridIndex.from_codes(codes, ids, **given)

@@ -52,6 +52,14 @@ def replace_worst(scores, ids, score, item):
 
 
 @njit(cache=True, nogil=True)
+def with_room(hits, scores, n_hits, n_more):
+    """Return both arrays with room for more hits."""
+    if n_hits + n_more <= len(hits):
+        return hits, scores
+    return np.concatenate((hits, np.empty_like(hits))), np.concatenate((scores, np.empty_like(scores)))
+
+
+@njit(cache=True, nogil=True)
 def sink(heap, place, n, costs):
     """Restore the order of a heap of runs, the cheapest first, from this place on."""
     run = heap[place]
@@ -213,27 +221,28 @@ def within_by_bits(planes, ids, starts, numbers, field, rule, entries, posterior
 
 
 @njit(cache=True, nogil=True)
-def with_room(hits, scores, n_hits, n_more):
-    """Return both arrays with room for more hits."""
-    if n_hits + n_more <= len(hits):
-        return hits, scores
-    return np.concatenate((hits, np.empty_like(hits))), np.concatenate((scores, np.empty_like(scores)))
+def probability_of(cost, weight):
+    """Return a probability a little below those that cost so much."""
+    least = np.exp(-cost / weight) * (1.0 - 1e-9)
+    return least if least > LEAST_PROBABILITY else -1.0
 
 
 @njit(cache=True, nogil=True)
-def nearest_by_word(ids, starts, words, rule, decoder, posteriors, k, mask):
-    """Return scores and ids of the k best items of each query, unordered, where words alone count."""
-    weight, least, n_labels = rule
+def nearest_by_word(ids, starts, planes, parts, rule, decoder, posteriors, k, mask):
+    """Return scores and ids of the k best items of each query, unordered, where words alone count.
+
+    ``parts`` is (columns, norms, nearest) of the runs, ``decoder`` (codewords, decay), ``rule`` (weight, least
+    probability).
+    """
+    weight, least = rule
     n_queries, n_runs = len(posteriors), len(starts) - 1
     scores, found = np.full((n_queries, k), np.inf), np.full((n_queries, k), LAST_ID)
-    by_entry, block = np.empty(decoder[0].shape[1]), np.empty(_BLOCK)
+    block = np.empty(_BLOCK)
     for q in range(n_queries):
         best, best_ids = scores[q], found[q]
-        if by_entry.size:
-            entry_probabilities(posteriors[q], decoder[0], n_labels, by_entry)
         for begin in range(0, n_runs, _BLOCK):
             some = block[: min(_BLOCK, n_runs - begin)]
-            fill_probabilities(posteriors[q], words, begin, decoder, by_entry, some)
+            word_probabilities(posteriors[q], planes, begin, *parts, *decoder, some)
             enough = probability_of(best[0], weight)
             for i in range(len(some)):
                 if some[i] < enough:
@@ -251,25 +260,15 @@ def nearest_by_word(ids, starts, words, rule, decoder, posteriors, k, mask):
 
 
 @njit(cache=True, nogil=True)
-def probability_of(cost, weight):
-    """Return a probability a little below those that cost so much."""
-    least = np.exp(-cost / weight) * (1.0 - 1e-9)
-    return least if least > LEAST_PROBABILITY else -1.0
-
-
-@njit(cache=True, nogil=True)
-def within_by_word(ids, starts, words, rule, decoder, posteriors, radius, mask):
-    """Return query number, score and id of all items up to a score, where words alone count."""
-    weight, least, n_labels = rule
-    n_runs = len(starts) - 1
-    by_entry, block = np.empty(decoder[0].shape[1]), np.empty(_BLOCK)
+def within_by_word(ids, starts, planes, parts, rule, decoder, posteriors, radius, mask):
+    """Return query number, score and id of all items up to a score; the arguments are those of nearest_by_word."""
+    weight, least = rule
+    n_runs, block = len(starts) - 1, np.empty(_BLOCK)
     hits, scores, n_hits = np.empty((1024, 2), np.int64), np.empty(1024), 0
     for q in range(len(posteriors)):
-        if by_entry.size:
-            entry_probabilities(posteriors[q], decoder[0], n_labels, by_entry)
         for begin in range(0, n_runs, _BLOCK):
             some = block[: min(_BLOCK, n_runs - begin)]
-            fill_probabilities(posteriors[q], words, begin, decoder, by_entry, some)
+            word_probabilities(posteriors[q], planes, begin, *parts, *decoder, some)
             for i in range(len(some)):
                 cost = cost_of(some[i], weight, least)
                 if cost > radius or cost == np.inf:
@@ -281,35 +280,6 @@ def within_by_word(ids, starts, words, rule, decoder, posteriors, radius, mask):
                     hits[n_hits, 0], hits[n_hits, 1], scores[n_hits] = q, ids[position], cost
                     n_hits += 1
     return hits[:n_hits, 0].copy(), scores[:n_hits].copy(), hits[:n_hits, 1].copy()
-
-
-@njit(cache=True, nogil=True)
-def fill_probabilities(posterior, words, begin, decoder, by_entry, probabilities):
-    """Write the probabilities of the runs from ``begin`` on; ``by_entry`` holds those of a dictionary, if there is one.
-
-    ``words`` is (planes, numbers, columns, norms, nearest) of the runs, ``decoder`` (entries, codewords, decay).
-    """
-    planes, numbers, columns, norms, nearest = words
-    if by_entry.size:
-        for i in range(len(probabilities)):
-            probabilities[i] = by_entry[numbers[begin + i]]
-    else:
-        word_probabilities(posterior, planes, begin, columns, norms, nearest, decoder[1], decoder[2], probabilities)
-
-
-@njit(cache=True, nogil=True)
-def pair_probabilities(words, decoder, n_labels, posteriors, queries, runs):
-    """Return the probability of each pair of a query and a run; pairs of a query are next to each other."""
-    probabilities = np.empty(len(runs))
-    by_entry = np.empty(decoder[0].shape[1])
-    last = -1
-    for pair in range(len(runs)):
-        q = queries[pair]
-        if by_entry.size and q != last:
-            entry_probabilities(posteriors[q], decoder[0], n_labels, by_entry)
-        last = q
-        fill_probabilities(posteriors[q], words, runs[pair], decoder, by_entry, probabilities[pair : pair + 1])
-    return probabilities
 
 
 @njit(cache=True, nogil=True)

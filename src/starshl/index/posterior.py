@@ -18,12 +18,12 @@ from ..codes.hamming import few_pass
 from ..codes.hamming_words import HammingWords
 from ..codes.queries import EncodedQueries
 from ..codes.score_rule import ScoreRule
-from ..codes.word_dictionary import WordDictionary, Words
+from ..codes.word_dictionary import Words
 from . import _run_loops as loops
 from .base import Neighbors, RadiusNeighbors, Wanted
 from .items import check_names
 from .memory import MemoryIndex, passing_items, positions_of
-from .word_items import WordItems
+from .word_items import CodewordTable, WordItems, WordTable
 
 _EVERY_ITEM = np.empty(0, np.bool_)
 # A task is at least this many queries, and more where items are few.
@@ -51,24 +51,23 @@ class WordIndex(MemoryIndex):
 
     supports = frozenset({"mask", "probability", "reconstruct", "remove", "save", "threads"})
     distance_type = np.float64
+    #: Whether codes have more bits than words.
+    keeps_codes: ClassVar[bool] = False
     words: Words
+    table: WordTable
     rule: ScoreRule
     loops: ClassVar[SearchLoops]
     _items: WordItems
 
-    def _set_up_words(self, n_bits: int, words: Words, rule: ScoreRule, n_jobs: int | None, keeps_codes: bool) -> None:
-        n_bits = check_integer(n_bits, "n_bits", low=1)
-        if not isinstance(words, (HammingWords, WordDictionary)):
-            raise TypeError(
-                f"words is a {type(words).__name__}; it must be HammingWords or a WordDictionary. Take hasher.words."
-            )
+    def _set_up_words(self, n_bits: int, table: WordTable, rule: ScoreRule, n_jobs: int | None) -> None:
+        n_bits, words = check_integer(n_bits, "n_bits", low=1), table.words
         if not words.n_bits <= min(n_bits, _MOST_WORD_BITS):
             raise ValueError(
                 f"n_bits is {n_bits}, and the words have {words.n_bits}; codes begin with words of at most "
                 f"{_MOST_WORD_BITS} bits. Take both from one hasher."
             )
-        self.words, self.rule = words, rule
-        self._set_up(n_bits, WordItems.empty_with(n_bits, words, keeps_codes), n_jobs)
+        self.words, self.table, self.rule = words, table, rule
+        self._set_up(n_bits, WordItems.empty_with(n_bits, table, self.keeps_codes), n_jobs)
 
     def _search(self, queries: EncodedQueries, k: int, wanted: Wanted) -> Neighbors:
         items = self._items
@@ -107,14 +106,13 @@ class WordIndex(MemoryIndex):
         positions = items.find(different)
         if np.any((positions < 0) & (different != -1)):
             positions_of(items, different[different != -1])  # says which one is unknown
-        runs = items.runs_at(positions)[places]
-        probabilities = np.zeros(len(flat))
-        known = np.flatnonzero(positions[places] >= 0)
-        probabilities[known] = loops.pair_probabilities(
-            *(items.run_words, items.table, self._n_labels, asked.posteriors),
-            *(known // max(wanted.shape[1], 1), runs[known]),
-        )
-        return probabilities.reshape(wanted.shape)
+        assert asked.posteriors is not None
+        runs, is_known = items.runs_at(positions), positions >= 0
+        probabilities = np.zeros(wanted.shape)
+        for q, own in enumerate(places.reshape(wanted.shape)):
+            known = is_known[own]
+            probabilities[q, known] = items.probabilities(asked.posteriors[q], runs[own[known]])
+        return probabilities
 
     def queries_of(self, ids: ArrayLike) -> EncodedQueries:
         codes = self.reconstruct(ids)
@@ -143,14 +141,6 @@ class WordIndex(MemoryIndex):
             )
         return asked
 
-    @property
-    def _n_labels(self) -> int:
-        """How many entries at the beginning of a dictionary are labels."""
-        return self.words.n_classes if isinstance(self.words, WordDictionary) and self.words.has_labels else 0
-
-    def _loop_rule(self, least: float) -> tuple[float, float, int]:
-        return self.rule.class_weight * self.rule.unit, least, self._n_labels
-
     def _found(
         self, loop: Any, items: WordItems, asked: EncodedQueries, least: float, limit: float, mask: np.ndarray
     ) -> list[Any]:
@@ -165,19 +155,19 @@ class WordIndex(MemoryIndex):
     def _arguments(self, items: WordItems, asked: EncodedQueries, least: float) -> tuple[object, ...]:
         """Return what both loops take, besides k or a radius, and a mask."""
 
-    def _stored_arrays(self) -> dict[str, np.ndarray]:
-        return self._items.arrays() | arrays_of_words(self.words)
+    @abstractmethod
+    def _arrays_of_rule(self) -> dict[str, np.ndarray]:
+        """Return the words, and what else a file holds besides items."""
 
-    @classmethod
-    def _of_arrays(cls, n_bits: int, arrays: dict[str, np.ndarray], own: tuple[str, ...], **settings: Any) -> Self:
-        """Return the index of a file whose further arrays have been read."""
-        words = words_of_arrays(arrays)
-        make: Callable[..., Self] = cls
-        index = make(n_bits, words, **settings)
-        known = ("ids", "starts", "classes", "words", *arrays_of_words(words), *own)
-        check_names(arrays, (*known, "planes") if index._items.keeps_codes else known)
-        index._items = index._items.with_arrays(arrays)
-        return index
+    def _stored_arrays(self) -> dict[str, np.ndarray]:
+        return self._items.arrays() | self._arrays_of_rule()
+
+    def _with_items(self, arrays: dict[str, np.ndarray]) -> Self:
+        """Return this index with the items of a file whose other arrays it has been made of."""
+        known = ("ids", "starts", "classes", "words", *self._arrays_of_rule())
+        check_names(arrays, (*known, "planes") if self.keeps_codes else known)
+        self._items = self._items.with_arrays(arrays)
+        return self
 
 
 def _narrowed(items: WordItems, mask: np.ndarray | None, n_queries: int) -> tuple[WordItems, np.ndarray]:
@@ -202,7 +192,7 @@ class PosteriorIndex(WordIndex):
     ----------
     n_bits : int
         Length of the codes.
-    words : HammingWords or WordDictionary
+    words : HammingWords
         What codes stand for: ``hasher.words``.
     n_jobs : int, default=None
         Threads of a search; None means one. Results are the same for any number.
@@ -227,9 +217,13 @@ class PosteriorIndex(WordIndex):
 
     kind = "posterior"
     loops = SearchLoops(loops.nearest_by_word, loops.within_by_word)
+    words: HammingWords
+    table: CodewordTable
 
-    def __init__(self, n_bits: int, words: Words, *, n_jobs: int | None = None) -> None:
-        self._set_up_words(n_bits, words, ScoreRule(1.0, 1.0, 0.0), n_jobs, keeps_codes=False)
+    def __init__(self, n_bits: int, words: HammingWords, *, n_jobs: int | None = None) -> None:
+        if not isinstance(words, HammingWords):
+            raise TypeError(f"words is a {type(words).__name__}; it must be HammingWords. Take hasher.words.")
+        self._set_up_words(n_bits, CodewordTable(words), ScoreRule(1.0, 1.0, 0.0), n_jobs)
         if words.n_bits != n_bits:
             raise ValueError(
                 f"n_bits is {n_bits}, and the words have {words.n_bits} bits; here a code is a word. Take both from "
@@ -238,39 +232,27 @@ class PosteriorIndex(WordIndex):
 
     @classmethod
     def from_arrays(cls, n_bits: int, arrays: dict[str, np.ndarray], *, n_jobs: int | None = None) -> Self:
-        return cls._of_arrays(n_bits, arrays, (), n_jobs=n_jobs)
+        return cls(n_bits, _words_of(arrays), n_jobs=n_jobs)._with_items(arrays)
+
+    def _arrays_of_rule(self) -> dict[str, np.ndarray]:
+        words, codewords = self.words, BinaryCodes.from_signs(self.words.codewords).packed
+        n_bits, sharpness = np.array([words.n_bits]), np.array([words.sharpness])
+        held = {"codewords": codewords, "codeword_bits": n_bits, "sharpness": sharpness}
+        return held if words.numbers is None else held | {"class_numbers": np.asarray(words.numbers, np.int64)}
 
     def _arguments(self, items: WordItems, asked: EncodedQueries, least: float) -> tuple[object, ...]:
-        return items.id_buffer, items.starts, items.run_words, self._loop_rule(least), items.table, asked.posteriors
+        decoder = self.table.codewords, self.table.decay
+        return items.id_buffer, items.starts, items.run_planes, items.run_parts, (1.0, least), decoder, asked.posteriors
 
 
-def arrays_of_words(words: Words) -> dict[str, np.ndarray]:
-    """Return words as an index file holds them."""
-    if isinstance(words, WordDictionary):
-        return {"entries": words.entries.astype(np.float32), "entry_bits": np.array([words.n_bits])}
-    codewords = BinaryCodes.from_signs(words.codewords).packed
-    held = {"codewords": codewords, "codeword_bits": np.array([words.n_bits]), "sharpness": np.array([words.sharpness])}
-    return held if words.numbers is None else held | {"class_numbers": np.asarray(words.numbers, np.int64)}
-
-
-def words_of_arrays(arrays: dict[str, np.ndarray]) -> Words:
+def _words_of(arrays: dict[str, np.ndarray]) -> HammingWords:
     """Return the words of an index file; raise ValueError for arrays that a search cannot trust."""
-    if "entries" in arrays:
-        entries, n_bits = arrays["entries"], _number(arrays, "entry_bits", np.int64)
-        if entries.dtype != np.float32 or entries.ndim != 2 or not 1 <= n_bits <= 24 or 0 in entries.shape:
-            raise ValueError(f"its entries are {entries.dtype} of shape {entries.shape}, numbered by {n_bits} bits")
-        if len(entries) > 1 << int(n_bits) or not np.all((entries >= 0) & (entries <= 1)):
-            raise ValueError("its entries are no posteriors, or too many")
-        return WordDictionary(entries, int(n_bits))
-    n_bits, sharpness = _number(arrays, "codeword_bits", np.int64), _number(arrays, "sharpness", np.float64)
+    n_bits, sharpness = number_of(arrays, "codeword_bits", np.int64), number_of(arrays, "sharpness", np.float64)
     if not 1 <= n_bits <= _MOST_WORD_BITS or not 0 <= sharpness < np.inf:
         raise ValueError(f"its codewords have {n_bits} bits, their sharpness is {sharpness}")
-    if "codewords" not in arrays:
+    if not len(arrays.get("codewords", ())):
         raise ValueError("it has no codewords")
-    codewords = BinaryCodes(arrays["codewords"], int(n_bits))
-    numbers = arrays.get("class_numbers")
-    if not len(codewords):
-        raise ValueError("it has no codewords")
+    codewords, numbers = BinaryCodes(arrays["codewords"], int(n_bits)), arrays.get("class_numbers")
     if numbers is not None and (
         numbers.dtype != np.int64
         or numbers.shape != (len(codewords),)
@@ -281,7 +263,8 @@ def words_of_arrays(arrays: dict[str, np.ndarray]) -> Words:
     return HammingWords(codewords.to_signs(), float(sharpness), numbers)
 
 
-def _number(arrays: dict[str, np.ndarray], name: str, dtype: type) -> Any:
+def number_of(arrays: dict[str, np.ndarray], name: str, dtype: type) -> Any:
+    """Return a number of an index file."""
     array = arrays.get(name)
     if array is None or array.dtype != dtype or array.shape != (1,):
         raise ValueError(f"it has no number {name!r}")

@@ -14,8 +14,8 @@ from ..codes.queries import EncodedQueries
 from ..codes.score_rule import ScoreRule
 from ..codes.word_dictionary import WordDictionary
 from . import _run_loops as loops
-from .hybrid import array_of, check_dictionary, rule_of
-from .posterior import SearchLoops, WordIndex
+from .hybrid import HybridIndex, words_and_rule
+from .posterior import SearchLoops
 from .word_items import ItemTerms, WordItems
 
 # Directions of single-precision rows are orthonormal up to a few millionths.
@@ -78,7 +78,7 @@ def are_orthonormal(components: np.ndarray) -> bool:
         return bool(np.all(np.abs(components @ components.T - np.eye(len(components))) <= _ORTHONORMAL))
 
 
-class ResidualIndex(WordIndex):
+class ResidualIndex(HybridIndex):
     r"""Search items by the vectors that their codes stand for.
 
     The score of an item is s(d) - w u log max(P, 1e-6), as in :class:`starshl.index.HybridIndex`, with the squared
@@ -95,21 +95,21 @@ class ResidualIndex(WordIndex):
         Length of the codes, both parts together.
     words : WordDictionary
         What the first bits of a code stand for: ``hasher.words``.
+    rule : ScoreRule
+        What distance and probability make together; its unit and saturation are squared distances.
     reconstruction : Reconstruction
         What codes stand for, for as many neighbor bits as the words leave.
-    class_weight, unit, saturation : float
-        See :class:`starshl.codes.ScoreRule`; the last two are squared distances.
     n_jobs : int, default=None
         Threads of a search; None means one. Results are the same for any number.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from starshl.codes import BinaryCodes, EncodedQueries, WordDictionary
+    >>> from starshl.codes import BinaryCodes, EncodedQueries, ScoreRule, WordDictionary
     >>> from starshl.index import Reconstruction, ResidualIndex
     >>> words = WordDictionary(np.eye(2), n_bits=1)  # two classes, then one bit: up or down by 1
     >>> vectors = Reconstruction([[0.0, 0.0], [8.0, 0.0]], components=[[0.0, 1.0]], scales=[1.0])
-    >>> index = ResidualIndex(2, words, reconstruction=vectors, class_weight=0, unit=1, saturation=30)
+    >>> index = ResidualIndex(2, words, ScoreRule(0, 1, 30), vectors)
     >>> codes = BinaryCodes.from_signs(np.array([[-1, 1], [-1, -1], [1, 1]]))
     >>> vectors.vectors(codes, words).tolist()
     [[0.0, 1.0], [0.0, -1.0], [8.0, 1.0]]
@@ -121,23 +121,18 @@ class ResidualIndex(WordIndex):
     """
 
     kind = "residual"
-    metric = "hybrid"
     loops = SearchLoops(loops.nearest_by_vector, loops.within_by_vector)
-    words: WordDictionary
 
     def __init__(
         self,
         n_bits: int,
         words: WordDictionary,
-        *,
+        rule: ScoreRule,
         reconstruction: Reconstruction,
-        class_weight: float,
-        unit: float,
-        saturation: float,
+        *,
         n_jobs: int | None = None,
     ) -> None:
-        rule = ScoreRule(class_weight, unit, saturation)
-        self._set_up_words(n_bits, check_dictionary(words), rule, n_jobs, keeps_codes=True)
+        super().__init__(n_bits, words, rule, n_jobs=n_jobs)
         if len(reconstruction.centers) != words.n_classes or reconstruction.n_neighbor_bits + words.n_bits != n_bits:
             raise ValueError(
                 f"The reconstruction has {len(reconstruction.centers)} centers and {reconstruction.n_neighbor_bits} "
@@ -154,12 +149,10 @@ class ResidualIndex(WordIndex):
         if not set(_PARTS) <= set(arrays):
             raise ValueError(f"it holds the arrays {sorted(arrays)}")
         reconstruction = Reconstruction(*(arrays[name] for name in _PARTS))
-        rule = rule_of(arrays)
-        return cls._of_arrays(n_bits, arrays, ("rule", *_PARTS), reconstruction=reconstruction, **rule, n_jobs=n_jobs)
+        return cls(n_bits, *words_and_rule(arrays), reconstruction, n_jobs=n_jobs)._with_items(arrays)
 
-    def _stored_arrays(self) -> dict[str, np.ndarray]:
-        parts = {name: getattr(self.reconstruction, name) for name in _PARTS}
-        return super()._stored_arrays() | parts | {"rule": array_of(self.rule)}
+    def _arrays_of_rule(self) -> dict[str, np.ndarray]:
+        return super()._arrays_of_rule() | {name: getattr(self.reconstruction, name) for name in _PARTS}
 
     def queries_of(self, ids: ArrayLike) -> EncodedQueries:
         queries = super().queries_of(ids)
@@ -198,8 +191,8 @@ class ResidualIndex(WordIndex):
                 parts[q, self.words.n_bits : self.n_bits] = -2.0 * scales * (self.reconstruction.components @ centered)
         tables = loops.byte_tables(parts / terms.step)
         return (
-            *(items.planes, items.id_buffer, items.starts, items.run_words.numbers, items.term_buffer),
-            *(self._loop_rule(least), items.table.entries, self.words.entries.astype(np.float32, copy=False)),
+            *(items.planes, items.id_buffer, items.starts, *items.run_parts, items.term_buffer),
+            *(self._loop_rule(least), self.table.entries, self.words.entries.astype(np.float32, copy=False)),
             *(asked.posteriors, heads / terms.step, tables, (terms.step, self.rule.saturation)),
         )
 

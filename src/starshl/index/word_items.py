@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple, Self
+from typing import Self, TypeAlias
 
 import numpy as np
 
 from ..codes.binary import BinaryCodes, n_bytes
 from ..codes.hamming import from_planes, to_planes
-from ..codes.word_dictionary import WordDictionary, Words, numbers_in
+from ..codes.hamming_words import HammingWords
+from ..codes.word_dictionary import WordDictionary, numbers_in
 from . import _probability_loops as loops
 from . import _run_loops as run_loops
 from .base import all_different
@@ -26,52 +27,46 @@ from .items import (
 _FEWEST_TAIL_RUNS, _ITEMS_PER_TAIL_RUN, _RUNS_PER_TAIL_RUN = 256, 512, 8
 
 
-class RunWords(NamedTuple):
-    """The word of each run, as compiled loops read it; a decoder uses some of these arrays and leaves others empty."""
+class EntryTable:
+    """A dictionary as compiled loops read it: its entries by class, the first of which may be labels."""
 
-    planes: np.ndarray
-    numbers: np.ndarray
-    columns: np.ndarray
-    norms: np.ndarray
-    nearest: np.ndarray
+    def __init__(self, words: WordDictionary) -> None:
+        self.words = words
+        self.entries = np.ascontiguousarray(words.entries.T, np.float32)
+        self.n_labels = words.n_classes if words.has_labels else 0
 
-    def taken(self, runs: np.ndarray) -> RunWords:
-        """Return the words of some runs."""
-        return RunWords(np.ascontiguousarray(self.planes[:, runs]), *(self._or_empty(part, runs) for part in self[1:]))
+    def of_runs(self, codes: BinaryCodes) -> tuple[np.ndarray, ...]:
+        """Return what loops read of codes, one for each run, which hold words alone: their numbers."""
+        return (np.minimum(numbers_in(codes, self.words.n_bits), len(self.words.entries) - 1).astype(np.int32),)
 
-    def joined(self, other: RunWords) -> RunWords:
-        """Return the words of both."""
-        return RunWords(*(np.concatenate(pair, axis=-1) for pair in zip(self, other, strict=True)))
-
-    @staticmethod
-    def _or_empty(part: np.ndarray, runs: np.ndarray) -> np.ndarray:
-        return part[runs] if len(part) else part
+    def probabilities(self, posterior: np.ndarray, planes: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+        """Return the probabilities of some runs for a query."""
+        by_entry = np.empty(self.entries.shape[1])
+        loops.entry_probabilities(posterior, self.entries, self.n_labels, by_entry)
+        return by_entry[numbers]
 
 
-class WordTable(NamedTuple):
-    """A decoder as compiled loops read it: the entries of a dictionary by class, or codewords and what a bit costs."""
+class CodewordTable:
+    """Codewords as compiled loops read them, and what a bit costs."""
 
-    entries: np.ndarray
-    codewords: np.ndarray
-    decay: np.ndarray
+    def __init__(self, words: HammingWords) -> None:
+        self.words = words
+        self.codewords = to_planes(BinaryCodes.from_signs(words.codewords))
+        self.decay = np.exp(-words.sharpness * np.arange(words.n_bits + 1))
 
-    @classmethod
-    def of(cls, words: Words) -> WordTable:
-        """Return the table of these words."""
-        if isinstance(words, WordDictionary):
-            entries = np.ascontiguousarray(words.entries.T, np.float32)
-            return cls(entries, np.empty((0, 0), np.uint8), np.empty(0))
-        codewords = to_planes(BinaryCodes.from_signs(words.codewords))
-        return cls(np.empty((0, 0), np.float32), codewords, np.exp(-words.sharpness * np.arange(words.n_bits + 1)))
+    def of_runs(self, codes: BinaryCodes) -> tuple[np.ndarray, ...]:
+        """Return what loops read of codes, one for each run: columns of labels, norms and nearest distances."""
+        nearest, norms = loops.word_norms(to_planes(codes), self.codewords, self.decay)
+        return self.words.columns_of(codes).astype(np.int32), norms, nearest
 
-    def run_words(self, words: Words, codes: BinaryCodes) -> RunWords:
-        """Return what loops need to know of codes, one for each run, which hold words alone."""
-        planes, none = to_planes(codes), np.empty(0, np.int32)
-        if isinstance(words, WordDictionary):
-            numbers = np.minimum(numbers_in(codes, words.n_bits), len(words.entries) - 1).astype(np.int32)
-            return RunWords(planes, numbers, none, np.empty(0), none)
-        nearest, norms = loops.word_norms(planes, self.codewords, self.decay)
-        return RunWords(planes, none, words.columns_of(codes).astype(np.int32), norms, nearest)
+    def probabilities(self, posterior: np.ndarray, planes: np.ndarray, *parts: np.ndarray) -> np.ndarray:
+        """Return the probabilities of some runs for a query."""
+        found = np.empty(planes.shape[1])
+        loops.word_probabilities(posterior, planes, 0, *parts, self.codewords, self.decay, found)
+        return found
+
+
+WordTable: TypeAlias = EntryTable | CodewordTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,10 +82,10 @@ class ItemTerms:
     constant: float
     step: float
 
-    def of(self, planes: np.ndarray, run_words: RunWords, starts: np.ndarray) -> np.ndarray:
-        """Return the norms of items in runs."""
+    def of(self, planes: np.ndarray, numbers: np.ndarray, starts: np.ndarray) -> np.ndarray:
+        """Return the norms of items in runs of these words."""
         own = (self.norms, self.products, self.constant)
-        return run_loops.reconstruction_norms(planes, run_words.numbers, starts, self.n_word_bits, *own)
+        return run_loops.reconstruction_norms(planes, numbers, starts, self.n_word_bits, *own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,32 +94,33 @@ class WordItems(IndexItems):
 
     The first ``n_sorted`` runs are all different, in the order of words. Those behind them were added later and may
     repeat words; if there are too many of them, all are sorted again. ``planes`` hold whole codes, or nothing where
-    codes are words. As in :class:`FlatItems`, what is after the first ``n_items`` entries of planes, ids and terms is
-    spare capacity, which later items may fill.
+    codes are words; ``run_planes`` the words of runs, and ``run_parts`` what loops read of them. As in
+    :class:`FlatItems`, what is after the first ``n_items`` entries of planes, ids and terms is spare capacity, which
+    later items may fill.
     """
 
     n_bits: int
-    words: Words
     table: WordTable
     planes: np.ndarray
     id_buffer: np.ndarray
     starts: np.ndarray
     classes: np.ndarray
-    run_words: RunWords
+    run_planes: np.ndarray
+    run_parts: tuple[np.ndarray, ...]
     n_sorted: int = 0
     last_id: int | None = None
     terms: ItemTerms | None = None
     term_buffer: np.ndarray = field(default_factory=partial(np.empty, 0, np.float32))
 
     @classmethod
-    def empty_with(cls, n_bits: int, words: Words, keeps_codes: bool) -> Self:
+    def empty_with(cls, n_bits: int, table: WordTable, keeps_codes: bool) -> Self:
         """Return no items, whose words are these; there is nothing but words, unless it keeps codes."""
-        table = WordTable.of(words)
-        nothing = BinaryCodes(np.empty((0, n_bytes(words.n_bits)), np.uint8), words.n_bits)
+        n_word_bits = table.words.n_bits
+        nothing = BinaryCodes(np.empty((0, n_bytes(n_word_bits)), np.uint8), n_word_bits)
         planes = empty_planes(n_bits) if keeps_codes else np.empty((0, 0), np.uint8)
         none, start = np.empty(0, np.int32), np.zeros(1, np.int64)
-        run_words = table.run_words(words, nothing)
-        return cls(n_bits, words, table, planes, np.empty(0, np.int64), start, none, run_words)
+        of_runs = to_planes(nothing), table.of_runs(nothing)
+        return cls(n_bits, table, planes, np.empty(0, np.int64), start, none, *of_runs)
 
     def with_arrays(self, arrays: dict[str, np.ndarray]) -> Self:
         """Return what a file holds, whose words are those of these items."""
@@ -140,35 +136,40 @@ class WordItems(IndexItems):
         n_runs = len(starts) - 1
         if classes.dtype != np.int32 or classes.shape != (n_runs,) or np.any(classes < -1):
             raise ValueError("its classes are not one position in a codebook per run, or -1")
-        check_columns(run_planes, self.words.n_bits, n_runs)
+        check_columns(run_planes, self.n_word_bits, n_runs)
         planes = self.planes
         if self.keeps_codes:
             planes = arrays["planes"]
             check_columns(planes, self.n_bits, len(ids))
-            fields = to_planes(_first_bits(from_planes(planes, self.n_bits), self.words.n_bits))
+            fields = to_planes(_first_bits(from_planes(planes, self.n_bits), self.n_word_bits))
             if not np.array_equal(fields, np.repeat(run_planes, np.diff(starts), axis=1)):
                 raise ValueError("the codes of a run begin with another word than that of the run")
-        codes = replace(from_planes(run_planes, self.words.n_bits), classes=classes)
-        run_words, last = self.table.run_words(self.words, codes), int(ids.max()) if len(ids) else None
+        codes = replace(from_planes(run_planes, self.n_word_bits), classes=classes)
         return replace(
             self,
             planes=planes,
             id_buffer=ids,
             starts=starts,
             classes=classes,
-            run_words=run_words,
+            run_planes=run_planes,
+            run_parts=self.table.of_runs(codes),
             n_sorted=n_runs,
-            last_id=last,
+            last_id=int(ids.max()) if len(ids) else None,
         )._with_terms()
 
     def arrays(self) -> dict[str, np.ndarray]:
         items = self._sorted() if self.n_sorted < self.n_runs else self
-        held = {"ids": items.ids, "starts": items.starts, "classes": items.classes, "words": items.run_words.planes}
+        held = {"ids": items.ids, "starts": items.starts, "classes": items.classes, "words": items.run_planes}
         return held | ({"planes": items.planes[:, : items.n_items]} if self.keeps_codes else {})
 
     @property
     def n_items(self) -> int:
         return int(self.starts[-1])
+
+    @property
+    def n_word_bits(self) -> int:
+        """How many bits at the beginning of a code are a word."""
+        return self.table.words.n_bits
 
     @property
     def keeps_codes(self) -> bool:
@@ -185,7 +186,15 @@ class WordItems(IndexItems):
 
     @property
     def nbytes(self) -> int:
-        held = (self.planes, self.id_buffer, self.term_buffer, self.starts, self.classes, *self.run_words)
+        held = (
+            self.planes,
+            self.id_buffer,
+            self.term_buffer,
+            self.starts,
+            self.classes,
+            self.run_planes,
+            *self.run_parts,
+        )
         return sum(array.nbytes for array in held)
 
     def __len__(self) -> int:
@@ -212,7 +221,8 @@ class WordItems(IndexItems):
             term_buffer=term_buffer,
             starts=np.concatenate([self.starts, n_old + added.starts[1:]]),
             classes=np.concatenate([self.classes, added.classes]),
-            run_words=self.run_words.joined(added.run_words),
+            run_planes=np.concatenate([self.run_planes, added.run_planes], axis=1),
+            run_parts=tuple(map(np.concatenate, zip(self.run_parts, added.run_parts, strict=True))),
             n_sorted=self.n_sorted if n_old else added.n_runs,
             last_id=max(int(ids[-1]), self.last_id if self.last_id is not None else int(ids[-1])),
         )
@@ -222,7 +232,7 @@ class WordItems(IndexItems):
 
     def _runs_of(self, codes: BinaryCodes, ids: np.ndarray) -> Self:
         """Return new items alone, in runs."""
-        word_codes = _first_bits(codes, self.words.n_bits)
+        word_codes = _first_bits(codes, self.n_word_bits)
         word_planes = to_planes(word_codes)
         classes = np.full(len(ids), -1, np.int32) if codes.classes is None else codes.classes
         order = np.lexsort((classes, *word_planes))
@@ -235,7 +245,8 @@ class WordItems(IndexItems):
             id_buffer=ids[order],
             starts=starts,
             classes=classes[firsts],
-            run_words=self.table.run_words(self.words, run_codes),
+            run_planes=to_planes(run_codes),
+            run_parts=self.table.of_runs(run_codes),
             n_sorted=len(firsts),
         )._with_terms()
 
@@ -243,12 +254,12 @@ class WordItems(IndexItems):
         """Return the same items with the terms of all of them."""
         if self.terms is None:
             return self
-        return replace(self, term_buffer=self.terms.of(self.planes, self.run_words, self.starts))
+        return replace(self, term_buffer=self.terms.of(self.planes, self.run_parts[0], self.starts))
 
     def _sorted(self) -> Self:
         """Return the same items in one run for each word and label."""
-        order = np.lexsort((self.classes, *self.run_words.planes))
-        starts = _starts_of_runs(self.run_words.planes[:, order], self.classes[order])
+        order = np.lexsort((self.classes, *self.run_planes))
+        starts = _starts_of_runs(self.run_planes[:, order], self.classes[order])
         run_of = np.empty(self.n_runs, np.int64)
         run_of[order] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
         run_of_item = np.repeat(run_of, np.diff(self.starts))
@@ -262,7 +273,8 @@ class WordItems(IndexItems):
             term_buffer=self.term_buffer if self.terms is None else self.term_buffer[by_run],
             starts=np.concatenate([[0], np.cumsum(sizes)]),
             classes=self.classes[firsts],
-            run_words=self.run_words.taken(firsts),
+            run_planes=np.ascontiguousarray(self.run_planes[:, firsts]),
+            run_parts=tuple(part[firsts] for part in self.run_parts),
             n_sorted=len(firsts),
         )
 
@@ -276,7 +288,8 @@ class WordItems(IndexItems):
             term_buffer=self.term_buffer if self.terms is None else self.term_buffer[: self.n_items][mask],
             starts=np.concatenate([[0], np.cumsum(sizes[kept])]),
             classes=self.classes[kept],
-            run_words=self.run_words.taken(kept),
+            run_planes=np.ascontiguousarray(self.run_planes[:, kept]),
+            run_parts=tuple(part[kept] for part in self.run_parts),
             n_sorted=int(np.count_nonzero(kept < self.n_sorted)),
             last_id=int(ids.max()) if len(ids) else None,
         )
@@ -288,10 +301,14 @@ class WordItems(IndexItems):
         """Return the run of each position."""
         return np.searchsorted(self.starts, positions, side="right") - 1
 
+    def probabilities(self, posterior: np.ndarray, runs: np.ndarray) -> np.ndarray:
+        """Return how likely the items of some runs are of the class of a query."""
+        return self.table.probabilities(posterior, self.run_planes[:, runs], *(part[runs] for part in self.run_parts))
+
     def codes_at(self, positions: np.ndarray) -> BinaryCodes:
         """Return the codes of positions, with the classes of those that follow from a label."""
         runs = self.runs_at(positions)
-        planes = self.planes[:, positions] if self.keeps_codes else self.run_words.planes[:, runs]
+        planes = self.planes[:, positions] if self.keeps_codes else self.run_planes[:, runs]
         codes, classes = from_planes(planes, self.n_bits), self.classes[runs]
         return replace(codes, classes=classes) if np.any(classes >= 0) else codes
 
