@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter, methodcaller
 from threading import Lock
 from typing import Any, NamedTuple, Self
 
@@ -147,7 +148,7 @@ class ShardedIndex(HammingIndex):
     @property
     def ids(self) -> np.ndarray:
         """All ids, ascending."""
-        found = self._ask(_ids_of)
+        found = self._ask(attrgetter("ids"))
         ids = np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
         ids.flags.writeable = False
         return ids
@@ -162,10 +163,10 @@ class ShardedIndex(HammingIndex):
         self, codes: BinaryCodes, ids: np.ndarray | None, metadata: Sequence[Mapping[str, Any]] | None
     ) -> np.ndarray:
         if ids is None:
-            lasts = [last for last in self._ask(_last_id_of) if last is not None]
+            lasts = [last for last in self._ask(attrgetter("last_id")) if last is not None]
             ids = next_ids(len(codes), max(lasts, default=None))
         if len(ids):
-            present = ids[np.any([np.zeros(len(ids), bool), *self._ask(_holds, ids)], axis=0)]
+            present = ids[np.any([np.zeros(len(ids), bool), *self._ask(methodcaller("holds", ids))], axis=0)]
             if len(present):
                 raise ValueError(
                     f"The id {present[0]} is already in the index, and nothing was added. "
@@ -184,10 +185,12 @@ class ShardedIndex(HammingIndex):
             self._state = _Shards(shards, self._state.n_items - len(ids))
 
     def _search(self, queries: EncodedQueries, k: int, wanted: Wanted) -> Neighbors:
-        return merged_neighbors(self._ask(_nearest, queries, k, self._of_shards(wanted)), len(queries), k)
+        search = methodcaller("search", _of_any_space(queries), k, **self._of_shards(wanted))
+        return merged_neighbors(self._ask(search), len(queries), k)
 
     def _search_radius(self, queries: EncodedQueries, radius: float, wanted: Wanted) -> RadiusNeighbors:
-        return merged_radius_neighbors(self._ask(_within, queries, radius, self._of_shards(wanted)), len(queries))
+        search = methodcaller("search_radius", _of_any_space(queries), radius, **self._of_shards(wanted))
+        return merged_radius_neighbors(self._ask(search), len(queries))
 
     def _of_shards(self, wanted: Wanted) -> dict[str, Any]:
         """Return the arguments of a search of each shard."""
@@ -199,7 +202,7 @@ class ShardedIndex(HammingIndex):
         asked, wanted = self._asked(queries), np.asarray(ids)
         self._require_known(np.setdiff1d(wanted, -1))
         # Each item is in one shard, and its probability is 0 in the others.
-        found = [np.zeros(wanted.shape), *self._ask(_probabilities, asked, wanted)]
+        found = [np.zeros(wanted.shape), *self._ask(partial(_probabilities, _of_any_space(asked), wanted))]
         return np.sum(found, axis=0)
 
     def _reconstruct(self, ids: np.ndarray) -> BinaryCodes:
@@ -207,7 +210,7 @@ class ShardedIndex(HammingIndex):
         nothing = self._like.reconstruct([])
         packed = np.empty((len(ids), nothing.packed.shape[1]), np.uint8)
         classes = np.full(len(ids), -1, np.int32)
-        for places, found in self._ask(_codes_of, ids):
+        for places, found in self._ask(partial(_codes_of, ids)):
             packed[places] = found.packed
             if found.classes is not None:
                 classes[places] = found.classes
@@ -224,25 +227,27 @@ class ShardedIndex(HammingIndex):
         return ids[among]
 
     def _require_known(self, ids: np.ndarray) -> None:
-        known = np.any([np.zeros(len(ids), bool), *self._ask(_holds, ids)], axis=0)
+        known = np.any([np.zeros(len(ids), bool), *self._ask(methodcaller("holds", ids))], axis=0)
         if not known.all():
             raise UnknownIdError(int(ids[~known][0]), "in the index")
 
-    def _ask(self, question: Callable[..., Any], *arguments: Any) -> list[Any]:
+    def _ask(self, question: Callable[[MemoryIndex], Any]) -> list[Any]:
         """Return the answer of every shard, asked side by side."""
-        ask = partial(_answer, question, arguments)
-        asked = [self._engine.submit(ask, shard) for shard in self._state.shards]
+        asked = [self._engine.submit(_answer, shard, question) for shard in self._state.shards]
         return [self._engine.fetch(each) for each in asked]
 
 
-def _answer(question: Callable[..., Any], arguments: tuple[Any, ...], shard: MemoryIndex) -> Any:
-    return question(shard, *arguments)
+def _answer(shard: MemoryIndex, question: Callable[[MemoryIndex], Any]) -> Any:
+    return question(shard)
+
+
+# The index asks once whether spaces agree; shards know none.
 
 
 def _with_codes(like: MemoryIndex, codes: BinaryCodes, ids: np.ndarray) -> MemoryIndex:
     """Return a shard of these codes."""
     shard = copy(like)
-    shard.add(codes, ids)
+    shard.add(replace(codes, space_id=None), ids)
     return shard
 
 
@@ -250,9 +255,13 @@ def _read_shard(like: MemoryIndex, folder: str, partitions: range, first: int) -
     shard = copy(like)
     for partition in partitions:
         codes = load_codes(folder, partition)
-        shard.add(codes, np.arange(first, first + len(codes)))
+        shard.add(replace(codes, space_id=None), np.arange(first, first + len(codes)))
         first += len(codes)
     return shard
+
+
+def _of_any_space(queries: EncodedQueries) -> EncodedQueries:
+    return replace(queries, codes=replace(queries.codes, space_id=None))
 
 
 def _without(shard: MemoryIndex, ids: np.ndarray) -> MemoryIndex:
@@ -265,36 +274,11 @@ def _without(shard: MemoryIndex, ids: np.ndarray) -> MemoryIndex:
     return smaller
 
 
-def _ids_of(shard: MemoryIndex) -> np.ndarray:
-    return np.array(shard.ids)
-
-
-def _last_id_of(shard: MemoryIndex) -> int | None:
-    return shard.last_id
-
-
-def _holds(shard: MemoryIndex, ids: np.ndarray) -> np.ndarray:
-    return shard.holds(ids)
-
-
-def _nearest(shard: MemoryIndex, queries: EncodedQueries, k: int, wanted: dict[str, Any]) -> Neighbors:
-    return shard.search(_of_space(queries, shard), k, **wanted)
-
-
-def _within(shard: MemoryIndex, queries: EncodedQueries, radius: float, wanted: dict[str, Any]) -> RadiusNeighbors:
-    return shard.search_radius(_of_space(queries, shard), radius, **wanted)
-
-
-def _probabilities(shard: MemoryIndex, queries: EncodedQueries, ids: np.ndarray) -> np.ndarray:
+def _probabilities(queries: EncodedQueries, ids: np.ndarray, shard: MemoryIndex) -> np.ndarray:
     here = np.isin(ids, shard.ids)
-    return np.where(here, shard.probabilities(_of_space(queries, shard), np.where(here, ids, -1)), 0.0)
+    return np.where(here, shard.probabilities(queries, np.where(here, ids, -1)), 0.0)
 
 
-def _codes_of(shard: MemoryIndex, ids: np.ndarray) -> tuple[np.ndarray, BinaryCodes]:
+def _codes_of(ids: np.ndarray, shard: MemoryIndex) -> tuple[np.ndarray, BinaryCodes]:
     places = np.flatnonzero(shard.holds(ids))
     return places, shard.reconstruct(ids[places])
-
-
-def _of_space(queries: EncodedQueries, shard: MemoryIndex) -> EncodedQueries:
-    """Return queries without a question that the whole index has asked already: whether the spaces agree."""
-    return replace(queries, codes=replace(queries.codes, space_id=shard.space_id))
