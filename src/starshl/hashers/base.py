@@ -619,7 +619,7 @@ class BaseHasher(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         for name, size in self._learned_indices().items():
             _check_learned_indices(getattr(self, name), name, size)
         for name, shape in self._learned_shapes().items():
-            _check_learned_numbers(getattr(self, name), name, shape)
+            check_learned_numbers(getattr(self, name), name, shape)
         self._check_restored_codebook()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # zeros have no feature names
@@ -730,7 +730,8 @@ def _check_learned_indices(indices: Any, name: str, size: int) -> None:
         raise BundleFormatError.damaged(f"{name} must hold indices from 0 to {size - 1}")
 
 
-def _check_learned_numbers(numbers: Any, name: str, shape: tuple[int, ...]) -> None:
+def check_learned_numbers(numbers: Any, name: str, shape: tuple[int, ...]) -> None:
+    """Refuse what a file holds in place of numbers of this shape."""
     is_numeric = isinstance(numbers, np.ndarray) and numbers.dtype.kind in "biuf"
     if not is_numeric or numbers.shape != shape or not np.isfinite(numbers).all():
         raise BundleFormatError.damaged(f"{name} must hold finite numbers in the shape {shape}")

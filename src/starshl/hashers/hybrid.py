@@ -10,15 +10,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.sparse import issparse
 from sklearn.base import clone
-from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_random_state
 
 from .._common.bundle import pack_values, unpack_values
-from .._common.labels import Label, LabelsLike, check_labels
+from .._common.labels import LabelsLike, check_labels
 from .._common.validation import Rows, SamplesLike, Seed, check_choice, check_integer, check_number, check_rows
 from .._common.warn import warn_caller
-from ..codes.binary import BinaryCodes, Metric, make_space_id
+from ..codes.binary import BinaryCodes, Metric, make_space_id, n_bytes
 from ..codes.codebook import Codebook
 from ..codes.codewords import binary_words
 from ..codes.hamming_words import HammingWords
@@ -26,49 +25,32 @@ from ..codes.queries import EncodedQueries
 from ..codes.score_rule import ScoreRule
 from ..codes.word_dictionary import WordDictionary
 from ..exceptions import BundleFormatError, InputError, InputWarning, MissingCapabilityError
-from ..index.hybrid import HybridIndex
+from ..index.hybrid import MAX_CLASS_BITS, HybridIndex
 from ..index.residual import Reconstruction, ResidualIndex
 from ..learning.graphs.clusters import n_coherent_clusters, suggest_n_clusters
 from ..learning.graphs.neighbor_graph import NeighborGraph
 from ..learning.linalg import project, squared_distances
-from .base import BaseHasher, Capability, FitSummary, all_or_nothing, supported
+from .base import BaseHasher, Capability, FitSummary, all_or_nothing, check_learned_numbers, supported
 from .baselines.itq import ITQ
 from .catalog import pack_inner, unpack_inner
 from .facts import Facts
 from .hybrid_tuning import Neighborhoods, components_of, fit_reconstruction, training_rows_of
 from .hybrid_words import choose_hamming_words
-from .star.contributions import Contributions
+from .outer import OuterHasher
 from .star.star_ridge import StarRidge
 from .supervision import TrainingRows
 
 HybridForm: TypeAlias = Literal["hamming", "residual"]
 _HASHERS = ("class_hasher", "neighbor_hasher")
-# What every fit learns, and what it learns besides if the form is "residual".
-_PARTS = {
-    "class_hasher_": BaseHasher,
-    "n_bits_": int,
-    "class_bits_": int,
-    "n_features_in_": int,
-    "dictionary_": np.ndarray,
-    "unit_": float,
-    "saturation_": float,
-    "vector_scales_": np.ndarray,
-    "hamming_codewords_": np.ndarray,
-    "hamming_sharpness_": float,
-    "seeds_": list,
-    "field_holds_": str,
-    "training_packed_": np.ndarray,
-}
-_RESIDUAL_PARTS = {"class_centers_": np.ndarray, "bit_scales_": np.ndarray}
 _OF_CLASS_HASHER: frozenset[Capability] = frozenset({"predict", "predict_proba", "novelty", "score"})
 _SEEDS = np.iinfo(np.int32).max
 # More words than classes by this factor: of 32 bits, further ones serve better as neighbor bits.
-_EXTRA_BITS, _MAX_CLASS_BITS = 2, 16
+_EXTRA_BITS = 2
 # Until no code changes, which takes fewer. Of 30 bits on 3,000 rows of AG News and MNIST, 50 lose .008 of the recall.
 _ITQ_ITERATIONS = 300
 
 
-class HybridHasher(BaseHasher):
+class HybridHasher(OuterHasher):
     r"""Write what is known of the class of a row into the first bits of its code, its neighborhood into the others.
 
     A supervised code finds items of the right class, but cannot tell them apart. A hybrid code finds the nearest items
@@ -178,7 +160,7 @@ class HybridHasher(BaseHasher):
     @property
     def supports(self) -> frozenset[Capability]:
         """What the class hasher can do for a row, and with the codes what labels and kept training rows allow."""
-        of_classes = self._present_class_hasher.supports
+        of_classes = self._answering.supports
         own = set(_OF_CLASS_HASHER & of_classes)
         if "training_rows" in of_classes:
             own.add("with_bits")
@@ -190,13 +172,15 @@ class HybridHasher(BaseHasher):
 
     def _lacking(self, capability: Capability, parameter: str | None) -> MissingCapabilityError:
         if capability in _OF_CLASS_HASHER:
-            return self._present_class_hasher._lacking(capability, parameter)
+            return self._answering._lacking(capability, parameter)
         return super()._lacking(capability, parameter)
 
     @property
-    def _present_class_hasher(self) -> BaseHasher:
-        """The fitted class hasher or, before the fit, the given one or the default."""
-        return vars(self).get("class_hasher_", self.class_hasher or StarRidge())
+    def _answering(self) -> BaseHasher:
+        return vars(self).get("class_hasher_") or self.class_hasher or StarRidge()
+
+    def _inward(self, X: SamplesLike) -> Rows:
+        return check_rows(self, X, fitting=False, accept_sparse=True)
 
     @all_or_nothing
     def fit(self, X: SamplesLike, y: LabelsLike = None, **fit_params: Any) -> Self:
@@ -277,15 +261,16 @@ class HybridHasher(BaseHasher):
         return Reconstruction(self.class_centers_, self._components, self.bit_scales_)
 
     def _fit_classes(self, rows: Rows, y: LabelsLike, seeds: list[int], fit_params: dict[str, Any]) -> BaseHasher:
-        if self.class_hasher is not None or self.codewords is not None:
-            return self._with_threads(class_hasher_of(self, seeds[0])).fit(rows, y, **fit_params)
-        ridge = self._default_class_hasher(seeds[0])
-        if self.field_holds_ == "clusters":
+        given = self.class_hasher
+        chosen: Any = self._default_class_hasher(seeds[0]) if given is None else clone(given)
+        if self.codewords is not None:
+            chosen.set_params(n_bits=self.codewords.n_bits, codewords=self.codewords)
+        elif given is None and self.field_holds_ == "clusters":
             graph = fit_params.get("graph") or NeighborGraph.of_rows(rows, n_jobs=self.n_jobs)
             rng = np.random.RandomState(seeds[1])
-            ridge.n_codewords = n_coherent_clusters(graph, 2 ** n_digits(suggest_n_clusters(graph, rng)), rng)
+            chosen.n_codewords = n_coherent_clusters(graph, 2 ** n_digits(suggest_n_clusters(graph, rng)), rng)
             y, fit_params = None, {**fit_params, "graph": graph}
-        return self._with_threads(ridge).fit(rows, y, **fit_params)
+        return self._with_threads(chosen).fit(rows, y, **fit_params)
 
     def _default_class_hasher(self, seed: int) -> StarRidge:
         return StarRidge(random_state=seed)
@@ -336,7 +321,7 @@ class HybridHasher(BaseHasher):
 
     def _scores(self, X: SamplesLike) -> np.ndarray:
         """Return +1 or -1 for the bits of the word, and the scores of the neighbor bits."""
-        rows = check_rows(self, X, fitting=False, accept_sparse=True)
+        rows = self._inward(X)
         signs = self.words.encode(self.class_hasher_.predict_proba(rows))
         if self.neighbor_hasher_ is None:
             return signs.astype(rows.dtype)
@@ -422,7 +407,7 @@ class HybridHasher(BaseHasher):
 
     def encode_left_out(self, X: SamplesLike) -> BinaryCodes:
         """Return the codes of the rows of the fit as items without labels, each of the posterior without itself."""
-        rows = check_rows(self, X, fitting=False, accept_sparse=True)
+        rows = self._inward(X)
         return self.as_codes(self._join(self.words.numbers_of(self.class_hasher_.training_proba(rows)), rows).packed)
 
     def make_index(
@@ -434,31 +419,6 @@ class HybridHasher(BaseHasher):
         if self.form == "residual":
             return ResidualIndex.from_codes(codes, ids, reconstruction=self._reconstruction, **given)
         return HybridIndex.from_codes(codes, ids, **given)
-
-    @available_if(supported("predict"))
-    def predict(self, X: SamplesLike, **params: Any) -> np.ndarray:
-        """Return the class of each row."""
-        return self.class_hasher_.predict(check_rows(self, X, fitting=False, accept_sparse=True), **params)
-
-    @available_if(supported("predict_proba"))
-    def predict_proba(self, X: SamplesLike) -> np.ndarray:
-        """Return the probability of each class, if the class hasher estimates them."""
-        return self.class_hasher_.predict_proba(check_rows(self, X, fitting=False, accept_sparse=True))
-
-    @available_if(supported("novelty"))
-    def novelty(self, X: SamplesLike) -> np.ndarray:
-        """Return how different each row is from all training rows, from 0 to 1, if the class hasher can tell."""
-        return self.class_hasher_.novelty(check_rows(self, X, fitting=False, accept_sparse=True))
-
-    @available_if(supported("score"))
-    def score(self, X: SamplesLike, y: LabelsLike = None) -> float:
-        """Return the score of the class hasher, the accuracy if there are labels."""
-        return self.class_hasher_.score(check_rows(self, X, fitting=False, accept_sparse=True), y)
-
-    @available_if(supported("contributions"))
-    def contributions(self, X: SamplesLike) -> Contributions:
-        """Return how much each kernel, view and training row adds to the scores of the classes of the one row in X."""
-        return self.class_hasher_.contributions(check_rows(self, X, fitting=False, accept_sparse=True))
 
     @property
     def score_rule(self) -> ScoreRule:
@@ -482,21 +442,6 @@ class HybridHasher(BaseHasher):
     def vector_rule(self, metric: Literal["euclidean", "cosine"]) -> ScoreRule:
         """Return how exact distances between vectors and probabilities of the same class make one number."""
         return ScoreRule(self.class_weight, *self.vector_scales_[("euclidean", "cosine").index(metric)].tolist())
-
-    @property
-    def classes_(self) -> np.ndarray:  # type: ignore[override]  # nobody sets it: it belongs to the class hasher
-        """The classes of the class hasher; clusters are numbered."""
-        return self.class_hasher_.classes_
-
-    @property
-    def class_part(self) -> BaseHasher:
-        """The class hasher."""
-        return self.class_hasher_
-
-    @property
-    def class_labels(self) -> list[Label]:
-        """The labels of the classes; clusters are numbered."""
-        return self.class_hasher_.class_labels
 
     @property
     def class_words(self) -> np.ndarray | None:
@@ -543,7 +488,17 @@ class HybridHasher(BaseHasher):
         )
 
     def pack(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        return pack_hybrid(self._packable_params(), self._packable_state())
+        params, state = self._packable_params(), self._packable_state()
+        header: dict[str, Any] = {"hashers": {}, "given": [name for name in _HASHERS if params.pop(name) is not None]}
+        arrays: dict[str, np.ndarray] = {}
+        for name in _HASHERS:
+            inner = state.pop(name + "_")
+            if inner is not None:
+                header["hashers"][name], own = pack_inner(inner, name + ".")
+                arrays |= own
+        header["params"], packed = pack_values(params, "param.")
+        header["fitted"], fitted = pack_values(state, "fitted.")
+        return header, arrays | packed | fitted
 
     @classmethod
     def unpack(
@@ -554,35 +509,75 @@ class HybridHasher(BaseHasher):
         steps: Sequence[Any] | None = None,
     ) -> Self:
         cls._refuse_given(steps=steps)
-        params, inner, state = unpack_hybrid(header, arrays, kernels)
-        hasher = cls(**params)
+        inner: dict[str, Any] = dict.fromkeys(_HASHERS)
+        for name in (name for name in _HASHERS if name in header["hashers"]):
+            of_class = kernels if name == "class_hasher" else None
+            inner[name] = unpack_inner(header["hashers"][name], arrays, name + ".", of_class)
+        given = {name: clone(inner[name]) for name in _HASHERS if name in header["given"] and inner[name] is not None}
+        hasher = cls(**unpack_values(header["params"], arrays, "param."), **given)
         for name, value in inner.items():
-            setattr(hasher, name, value)
-        hasher._restore_state(state)
+            setattr(hasher, name + "_", value)
+        hasher._restore_state(unpack_values(header["fitted"], arrays, "fitted."))
         hasher._check_restored()
         return hasher
 
     def _check_restored(self) -> None:
+        """Refuse a file whose parts are missing or do not fit together."""
         check_settings(self)
-        check_hybrid(self)
+        try:
+            for name, shape in self._learned_shapes().items():
+                check_learned_numbers(getattr(self, name), name, shape)
+            if not self._parts_fit():
+                raise BundleFormatError.damaged("its class field and hashers do not fit together")
+            self.make_index(self.training_codes_[:0])
+        except AttributeError as error:
+            raise BundleFormatError.damaged(f"it lacks {error.name}") from error
+        except (ValueError, TypeError) as error:
+            raise BundleFormatError.damaged(f"its class field and hashers cannot be used ({error})") from error
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        inner = get_tags(self.class_hasher or StarRidge())
-        tags.estimator_type, tags.classifier_tags = inner.estimator_type, inner.classifier_tags
-        return tags
+    def _learned_shapes(self) -> dict[str, tuple[int, ...]]:
+        n_classes, n_neighbor_bits = len(self.classes_), self.n_bits_ - self.class_bits_
+        shapes: dict[str, tuple[int, ...]] = {
+            "dictionary_": (len(self.dictionary_), n_classes),
+            "vector_scales_": (2, 2),
+            "hamming_codewords_": (n_classes, self.hamming_codewords_.shape[1]),
+            "training_packed_": (len(self.training_packed_), n_bytes(self.n_bits_)),
+        }
+        of_vectors = {"class_centers_": (n_classes, self.n_features_in_), "bit_scales_": (n_neighbor_bits,)}
+        return shapes | (of_vectors if self.form == "residual" else {})
+
+    def _parts_fit(self) -> bool:
+        inner = [each for each in (self.class_hasher_, self.neighbor_hasher_) if each is not None]
+        n_left = 0 if self.neighbor_hasher_ is None else self.neighbor_hasher_.n_bits_
+        n_words, n_classes = self.dictionary_.shape
+        return (
+            all(type(number) is int for number in (self.n_bits_, self.class_bits_, self.n_features_in_, *self.seeds_))
+            and len(self.seeds_) == 2
+            and 1 <= self.class_bits_ <= MAX_CLASS_BITS
+            and self.class_bits_ + n_left == self.n_bits_
+            and 1 <= n_words <= 1 << self.class_bits_
+            and self.words.has_labels == (2 * n_classes <= 1 << self.class_bits_)
+            and np.allclose(self.dictionary_.sum(axis=1), 1.0, atol=1e-3)
+            and bool(np.all(self.dictionary_ >= 0))
+            and bool(np.isin(self.hamming_codewords_, (-1, 1)).all())
+            and 0 < self.hamming_sharpness_ < np.inf
+            and all(self.vector_rule(metric) for metric in ("euclidean", "cosine"))
+            and "predict_proba" in self.class_hasher_.supports
+            and all(each.n_features_in_ == self.n_features_in_ for each in inner)
+            and self.field_holds_ in ("classes", "clusters")
+        )
 
 
 def n_class_bits(n_classes: int, n_bits: int) -> int:
     """Return the length of the class field in codes of ``n_bits``."""
-    return min(n_digits(n_classes) + _EXTRA_BITS, n_bits, _MAX_CLASS_BITS)
+    return min(n_digits(n_classes) + _EXTRA_BITS, n_bits, MAX_CLASS_BITS)
 
 
 def question_length(n_classes: int, n_bits: int) -> None:
     """Warn if a class field has no room for labels besides doubt, and refuse more classes than any has room for."""
     least = n_digits(n_classes) + 1
-    if least > _MAX_CLASS_BITS:
-        raise ValueError(f"There are {n_classes:,} classes; a class field holds at most {1 << _MAX_CLASS_BITS - 1:,}.")
+    if least > MAX_CLASS_BITS:
+        raise ValueError(f"There are {n_classes:,} classes; a class field holds at most {1 << MAX_CLASS_BITS - 1:,}.")
     if least > n_bits:
         warning = InputWarning(
             "{parameter} is {value}",
@@ -638,92 +633,3 @@ def _check_codewords(codewords: object, class_hasher: object) -> None:
             f"codewords is a Codebook, and the class_hasher is a {type(class_hasher).__name__}, which cannot be fitted "
             "to one. Use StarRidge, StarSHL or CodewordSVM."
         )
-
-
-def class_hasher_of(hasher: HybridHasher, seed: int) -> BaseHasher:
-    """Return the class hasher to fit: a clone of the given one or the default, set to the codebook if there is one."""
-    given = hasher.class_hasher
-    chosen: BaseHasher = hasher._default_class_hasher(seed) if given is None else clone(given)
-    if hasher.codewords is not None:
-        chosen.set_params(n_bits=hasher.codewords.n_bits, codewords=hasher.codewords)
-    return chosen
-
-
-def pack_hybrid(params: dict[str, Any], state: dict[str, Any]) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return header entries and arrays of a hasher with these parameters and learned attributes."""
-    header: dict[str, Any] = {"hashers": {}, "given": []}
-    arrays: dict[str, np.ndarray] = {}
-    for name in _HASHERS:
-        inner = state.pop(name + "_")
-        if params.pop(name) is not None:
-            header["given"].append(name)
-        if inner is not None:
-            header["hashers"][name], own = pack_inner(inner, name + ".")
-            arrays |= own
-    header["params"], packed = pack_values(params, "param.")
-    header["fitted"], fitted = pack_values(state, "fitted.")
-    return header, arrays | packed | fitted
-
-
-def unpack_hybrid(
-    header: dict[str, Any], arrays: dict[str, np.ndarray], kernels: Sequence[Any] | None
-) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Return parameters, the fitted hashers inside by attribute, and all other learned attributes."""
-    params, fitted = unpack_values(header["params"], arrays, "param."), {}
-    for name in _HASHERS:
-        inner = None
-        if name in header["hashers"]:
-            of_class = kernels if name == "class_hasher" else None
-            inner = unpack_inner(header["hashers"][name], arrays, name + ".", of_class)
-        fitted[name + "_"] = inner
-        if name in header["given"] and inner is not None:
-            params[name] = clone(inner)
-    return params, fitted, unpack_values(header["fitted"], arrays, "fitted.")
-
-
-def check_hybrid(hasher: HybridHasher) -> None:
-    """Refuse a hasher from a file whose parts are missing or do not fit together."""
-    if absent := _absent_parts(hasher):
-        raise BundleFormatError.damaged(f"it lacks {', '.join(absent)}")
-    try:
-        fits = _fields_fit(hasher) and isinstance(hasher.training_codes_, BinaryCodes)
-        if hasher.form == "residual":
-            hasher.make_index(hasher.training_codes_[:0])
-    except (ValueError, TypeError) as error:
-        raise BundleFormatError.damaged(f"its class field and hashers cannot be used ({error})") from error
-    if not fits:
-        raise BundleFormatError.damaged("its class field and hashers do not fit together")
-
-
-def _absent_parts(hasher: HybridHasher) -> list[str]:
-    parts = _PARTS | (_RESIDUAL_PARTS if hasher.form == "residual" else {})
-    return [name for name, kind in parts.items() if not isinstance(vars(hasher).get(name), kind)]
-
-
-def _fields_fit(hasher: HybridHasher) -> bool:
-    inner = [hasher.class_hasher_] + ([] if hasher.neighbor_hasher_ is None else [hasher.neighbor_hasher_])
-    n_left = 0 if hasher.neighbor_hasher_ is None else hasher.neighbor_hasher_.n_bits_
-    whole = [hasher.n_bits_, hasher.class_bits_, hasher.n_features_in_, *hasher.seeds_]
-    n_words, n_classes = hasher.dictionary_.shape
-    n_codewords = hasher.hamming_codewords_.shape
-    return (
-        all(type(number) is int for number in whole)
-        and len(hasher.seeds_) == 2
-        and 1 <= hasher.class_bits_ <= _MAX_CLASS_BITS
-        and hasher.class_bits_ + n_left == hasher.n_bits_
-        and n_classes == len(hasher.classes_)
-        and 1 <= n_words <= 1 << hasher.class_bits_
-        and hasher.words.has_labels == (2 * n_classes <= 1 << hasher.class_bits_)
-        and np.allclose(hasher.dictionary_.sum(axis=1), 1.0, atol=1e-3)
-        and bool(np.all(hasher.dictionary_ >= 0))
-        and hasher.vector_scales_.shape == (2, 2)
-        and len(n_codewords) == 2
-        and n_codewords[0] == n_classes
-        and bool(np.isin(hasher.hamming_codewords_, (-1, 1)).all())
-        and 0 < hasher.hamming_sharpness_ < np.inf
-        and all(hasher.vector_rule(metric) for metric in ("euclidean", "cosine"))
-        and bool(hasher.score_rule)
-        and "predict_proba" in hasher.class_hasher_.supports
-        and all(each.n_features_in_ == hasher.n_features_in_ for each in inner)
-        and hasher.field_holds_ in ("classes", "clusters")
-    )

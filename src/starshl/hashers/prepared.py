@@ -16,7 +16,7 @@ from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 
 from .._common.bundle import pack_values, unpack_values
-from .._common.labels import Label, Labels, LabelsLike
+from .._common.labels import Labels, LabelsLike
 from .._common.validation import Rows, SamplesLike
 from ..codes.binary import BinaryCodes, Metric, make_space_id
 from ..codes.codebook import Codebook
@@ -37,13 +37,13 @@ from ..index.memory import MemoryIndex
 from .base import BaseHasher, Capability, FitSummary, all_or_nothing, supported
 from .catalog import pack_inner, unpack_inner
 from .facts import Facts
-from .star.contributions import Contributions
+from .outer import OuterHasher
 from .star.star_ridge import StarRidge
 
 _FITTED = ("n_bits_", "n_features_in_", "feature_names_in_")
 
 
-class PreparedHasher(BaseHasher):
+class PreparedHasher(OuterHasher):
     """Prepare rows by steps, then hash them.
 
     It takes raw rows wherever a hasher takes rows: in ``fit``, ``encode``, ``predict``, collections and commands. The
@@ -132,22 +132,21 @@ class PreparedHasher(BaseHasher):
     @property
     def supports(self) -> frozenset[Capability]:
         """What the hasher inside can do; its training rows are prepared ones."""
-        return self._present.supports - {"training_rows"}
+        return self._answering.supports - {"training_rows"}
 
     @property
-    def _present(self) -> BaseHasher:
-        """The fitted hasher inside or, before the fit, the given one."""
+    def _answering(self) -> BaseHasher:
         if not isinstance(self.hasher, BaseHasher):
             raise ValueError(f"hasher is of type {type(self.hasher).__name__}; it must be a hasher such as StarSHL.")
         return vars(self).get("hasher_", self.hasher)
 
     def _lacking(self, capability: Capability, parameter: str | None) -> MissingCapabilityError:
-        return self._present._lacking(capability, parameter)
+        return self._answering._lacking(capability, parameter)
 
     @property
     def inner(self) -> BaseHasher:
         """The hasher behind all preprocessing."""
-        return self._present.inner
+        return self._answering.inner
 
     @property
     def fitted_steps(self) -> tuple[Any, ...]:
@@ -161,6 +160,9 @@ class PreparedHasher(BaseHasher):
         for step in self.steps_:
             rows = step.transform(rows)
         return rows
+
+    def _inward(self, X: SamplesLike) -> Any:
+        return self.prepare(X)
 
     def with_hasher(self, hasher: BaseHasher) -> Self:
         """Return the same fitted steps before another fitted hasher."""
@@ -231,10 +233,6 @@ class PreparedHasher(BaseHasher):
         """Return the codes of the rows of the fit as items without labels, each coded without itself if it can be."""
         return self._own(self.hasher_.encode_left_out(self.prepare(X)))
 
-    def training_proba(self, X: SamplesLike) -> np.ndarray:
-        """Return the probabilities of the classes of the rows of the fit, each without itself if it can be."""
-        return self.hasher_.training_proba(self.prepare(X))
-
     @property
     def training_codes_(self) -> BinaryCodes | None:
         """The codes of the rows of the fit as items, from the hasher inside."""
@@ -249,7 +247,7 @@ class PreparedHasher(BaseHasher):
     @property
     def code_metric(self) -> Metric:
         """How codes are compared, as the hasher inside does."""
-        return self._present.code_metric
+        return self._answering.code_metric
 
     @property
     def words(self) -> Words | None:
@@ -274,16 +272,6 @@ class PreparedHasher(BaseHasher):
 
     # What the hasher inside knows and can do.
 
-    @available_if(supported("predict"))
-    def predict(self, X: SamplesLike, **params: Any) -> np.ndarray:
-        """Return the class of each row, if the hasher inside predicts."""
-        return self.hasher_.predict(self.prepare(X), **params)
-
-    @available_if(supported("predict_proba"))
-    def predict_proba(self, X: SamplesLike) -> np.ndarray:
-        """Return the probability of each class, if the hasher inside estimates them."""
-        return self.hasher_.predict_proba(self.prepare(X))
-
     @available_if(supported("class_scores"))
     def class_scores(self, X: SamplesLike) -> np.ndarray:
         """Return the scores of the classes, if the hasher inside has some."""
@@ -293,21 +281,6 @@ class PreparedHasher(BaseHasher):
     def codeword_distances(self, X: SamplesLike, metric: Literal["hamming", "hinge"] = "hamming") -> np.ndarray:
         """Return the distance of each row to each codeword, if the hasher inside has codewords."""
         return self.hasher_.codeword_distances(self.prepare(X), metric)
-
-    @available_if(supported("novelty"))
-    def novelty(self, X: SamplesLike) -> np.ndarray:
-        """Return how different each row is from all training rows, from 0 to 1, if the hasher inside can tell."""
-        return self.hasher_.novelty(self.prepare(X))
-
-    @available_if(supported("score"))
-    def score(self, X: SamplesLike, y: LabelsLike = None) -> float:
-        """Return the score of the hasher inside, the accuracy if there are labels."""
-        return self.hasher_.score(self.prepare(X), y)
-
-    @available_if(supported("contributions"))
-    def contributions(self, X: SamplesLike) -> Contributions:
-        """Return how much each kernel, view and training row adds to the scores of the one row in X."""
-        return self.hasher_.contributions(self.prepare(X))
 
     @available_if(supported("with_bits"))
     def with_bits(self, n_bits: int, **params: Any) -> Self:
@@ -323,24 +296,9 @@ class PreparedHasher(BaseHasher):
         return self.with_hasher(self.hasher_.compress(n_support, rows, **params))
 
     @property
-    def classes_(self) -> np.ndarray:  # type: ignore[override]  # nobody sets it: it belongs to the hasher inside
-        """The classes of the hasher inside."""
-        return self.hasher_.classes_
-
-    @property
     def codebook_(self) -> Codebook:  # type: ignore[override]  # nobody sets it: it belongs to the hasher inside
         """The codebook of the hasher inside, if it has one."""
         return self.hasher_.codebook_
-
-    @property
-    def class_part(self) -> BaseHasher:
-        """The hasher that decides the class of a prepared row."""
-        return self.hasher_.class_part
-
-    @property
-    def class_labels(self) -> list[Label]:
-        """The labels of the classes of the hasher inside."""
-        return self.hasher_.class_labels
 
     @property
     def class_words(self) -> np.ndarray | None:
@@ -404,11 +362,11 @@ class PreparedHasher(BaseHasher):
     @property
     def n_jobs(self) -> int | None:
         """The number of threads of the hasher inside."""
-        return self._present.n_jobs
+        return self._answering.n_jobs
 
     @n_jobs.setter
     def n_jobs(self, value: int | None) -> None:
-        self.hasher.n_jobs = self._present.n_jobs = value
+        self.hasher.n_jobs = self._answering.n_jobs = value
 
     def _check_settings(self) -> None:
         if not isinstance(self.steps, (list, tuple)):
@@ -472,8 +430,6 @@ class PreparedHasher(BaseHasher):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self.hasher)
-        tags.estimator_type, tags.classifier_tags = inner.estimator_type, inner.classifier_tags
         if self.steps:
             tags.input_tags = get_tags(self.steps[0]).input_tags
         return tags
