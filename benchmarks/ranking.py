@@ -26,13 +26,13 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import t as students_t
 
+from starshl.evaluation.whole_lists import expected_lists, reliability
 from starshl.hashers import configurations, fit_lengths, get_class
 from starshl.learning.linalg import squared_distances
 
 N_TRAIN, N_QUERIES, N_ITEMS, N_MIXED = 3000, 1000, 5000, 3000
 ITEMS = ("unlabeled", "labeled", "mixed")
 RANKS = ((1, 10), (11, 20), (21, 50), (51, 100))
-N_BINS = 15  # of probabilities, equally wide
 
 
 def main() -> None:
@@ -151,7 +151,7 @@ class Split:
         else:
             distances, ids = hasher.make_index(items).search(queries, len(X))
         same = y[ids] == self.asked[:, None]
-        shares, precisions = expectations(distances, same)
+        shares, precisions = expected_lists(distances, same)
         figures = {"map": float(np.mean(precisions[np.isfinite(precisions)]))} | pooled_areas(distances, same)
         figures["precision_at_10"] = float(shares[:, :10].mean())
         figures["precision_at_100"] = float(shares[:, :100].mean())
@@ -176,30 +176,6 @@ def by_scores(hasher, queries: np.ndarray, items, labels: np.ndarray | None) -> 
     return np.take_along_axis(distances, order, axis=1), order
 
 
-def expectations(distances: np.ndarray, same: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return how likely each place holds an item of the class, and average precisions, over the orders of ties.
-
-    Both arrays have a row per query, nearest items first. Where n tied items hold r of the class after R of N items,
-    place i among them has one with probability r / n, and then precision (R + 1 + (i - 1)(r - 1) / (n - 1)) / (N + i).
-    """
-    n_rows, n_items = distances.shape
-    begins = np.ones(distances.shape, bool)
-    begins[:, 1:] = distances[:, 1:] != distances[:, :-1]
-    starts = np.flatnonzero(begins)
-    n = np.diff(starts, append=distances.size)
-    r = np.add.reduceat(same.ravel().astype(np.int64), starts)
-    before = starts % n_items
-    hits = np.cumsum(same, axis=1) - same
-    hits_before = hits.ravel()[starts]
-    group = np.repeat(np.arange(len(starts)), n)
-    place = np.arange(distances.size) - starts[group]
-    share = (r / n)[group]
-    slope = np.where(n > 1, (r - 1) / np.maximum(n - 1, 1), 0.0)[group]
-    precision = (hits_before[group] + 1 + place * slope) / (before[group] + place + 1)
-    sums = (share * precision).reshape(n_rows, n_items).sum(axis=1)
-    return share.reshape(n_rows, n_items), sums / np.where(same.any(axis=1), same.sum(axis=1), np.nan)
-
-
 def pooled_areas(distances: np.ndarray, same: np.ndarray) -> dict[str, float]:
     """Return the areas under precision over recall of the pairs of all queries, by one common threshold."""
     order = np.argsort(distances, axis=None, kind="stable")
@@ -207,7 +183,7 @@ def pooled_areas(distances: np.ndarray, same: np.ndarray) -> dict[str, float]:
     ends = np.flatnonzero(np.append(distances[1:] != distances[:-1], True))
     found = np.cumsum(same)[ends]
     return {
-        "area": float(expectations(distances[None], same[None])[1][0]),
+        "area": float(expected_lists(distances[None], same[None])[1][0]),
         "area_of_thresholds": float(np.sum(np.diff(found, prepend=0) / found[-1] * found / (ends + 1))),
     }
 
@@ -230,20 +206,13 @@ def calibration(said: np.ndarray, same: np.ndarray, shares: np.ndarray) -> dict[
 
     Of ties, the first ten by id would be the same few items for all queries of a class, and their truth chance.
     """
-    first, truth = said[:, :10], shares[:, :10]
+    pairs, first, truth = reliability(said, same), said[:, :10], shares[:, :10]
     return {
-        "ece": calibration_error(said, same),
-        "log_loss": float(-np.mean(np.log(np.where(same, said, np.maximum(1 - said, 1e-6))))),
-        "ece_first_ten": calibration_error(first, truth),
+        "ece": pairs.calibration_error,
+        "log_loss": pairs.log_loss,
+        "ece_first_ten": reliability(first, truth).calibration_error,
         "too_sure_first_ten": float(first.mean() - truth.mean()),
     }
-
-
-def calibration_error(said: np.ndarray, same: np.ndarray) -> float:
-    """Return the mean gap between what is said and what is so, over bins of what is said."""
-    bins = np.minimum((said * N_BINS).astype(np.int64), N_BINS - 1).ravel()
-    gaps = np.bincount(bins, (said - same).ravel(), minlength=N_BINS)
-    return float(np.abs(gaps).sum() / said.size)
 
 
 def table(options: argparse.Namespace) -> None:

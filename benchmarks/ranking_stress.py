@@ -21,12 +21,13 @@ from pathlib import Path
 
 import numpy as np
 from measuring import peak_gib, show, timed
-from ranking import calibration_error, expectations, pooled_area, read
+from ranking import pooled_areas, read
 from scipy.ndimage import affine_transform
 from sklearn.metrics import roc_auc_score
 
 from starshl import BinaryCodes, HybridHasher, StarRidge, make_index
 from starshl.codes import WordDictionary
+from starshl.evaluation.whole_lists import expected_lists, reliability
 
 N_TRAIN, N_QUERIES, N_ITEMS = 3000, 1000, 5000
 EVEN, UNEVEN = np.ones(10), np.repeat([10.0, 1.0], 5)  # shares of the ten digits
@@ -89,12 +90,12 @@ def ranked(hasher, queries, asked, X, y) -> dict[str, float]:
     index = hasher.make_index(codes)
     distances, ids = index.search(encoded, len(X))
     said, same = index.probabilities(encoded, ids), y[ids] == asked[:, None]
-    share, _ = expectations(distances, same)
+    share, _ = expected_lists(distances, same)
     return {
         "said": said[:, :10].mean(),
         "true": share[:, :10].mean(),
-        "ECE": calibration_error(said, same),
-        "PR area": pooled_area(distances, same),
+        "ECE": reliability(said, same).calibration_error,
+        "PR area": pooled_areas(distances, same)["area"],
     }
 
 

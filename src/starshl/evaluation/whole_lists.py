@@ -40,15 +40,15 @@ def list_quality(distances: np.ndarray, same: np.ndarray) -> ListQuality:
     """
     order = np.argsort(distances, axis=1, kind="stable")
     ordered, right = np.take_along_axis(distances, order, axis=1), np.take_along_axis(same, order, axis=1)
-    shares, average_precisions = _expected(ordered, right)
+    shares, average_precisions = expected_lists(ordered, right)
     pooled = np.argsort(ordered, axis=None, kind="stable")
-    area = _expected(ordered.ravel()[pooled][None], right.ravel()[pooled][None])[1][0]
+    area = expected_lists(ordered.ravel()[pooled][None], right.ravel()[pooled][None])[1][0]
     known = average_precisions[np.isfinite(average_precisions)]
     mean = float(known.mean()) if len(known) else float("nan")
     return ListQuality(float(shares[:, :10].mean()), mean, float(area))
 
 
-def _expected(distances: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def expected_lists(distances: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return how likely each place of ordered lists holds a right item, and their average precisions.
 
     Where r of n items at equal distance are right, after R right ones among N items, each of their places holds one
