@@ -278,3 +278,29 @@ def test_a_collection_of_pictures_is_searched_by_text_if_its_embedder_takes_both
     import_pictures(tmp_path / "photos", tmp_path / "album", embedder="sentence-transformers:both-kinds")
     found = run("search", tmp_path / "album", "--text", "something blue", "-k", "3", "--json").stdout
     assert [hit["label"] for hit in json.loads(found)[0]] == ["cold"] * 3
+
+
+def test_info_says_what_a_collection_holds(made, starshl):
+    shown = starshl("info", made / "album")
+    assert shown.exit_code == 0
+    assert "24 pictures" in shown.output
+    assert "2: blue (12), red (12)" in shown.output
+    told = json.loads(starshl("info", made / "album", "--json").stdout)
+    assert (told["n_items"], told["n_labeled"], told["embedder"], told["n_guessed"]) == (24, 24, "pixels", None)
+
+
+def test_a_folder_of_pictures_is_predicted_with_their_paths(made, starshl, tmp_path):
+    (made / "unsorted").mkdir(exist_ok=True)
+    shutil.copy(made / "blue.png", made / "unsorted" / "one.png")
+    shutil.copy(made / "photos" / "red" / "0.png", made / "unsorted" / "two.png")
+    said = starshl("predict", made / "album", made / "unsorted")
+    assert said.stdout.splitlines() == ["one.png\tblue", "two.png\tred"]
+    assert starshl("predict", made / "album", made / "blue.png").stdout == "blue.png\tblue\n"
+    assert starshl("predict", made / "album", made / "unsorted", "-o", tmp_path / "labels.csv").exit_code == 0
+    assert (tmp_path / "labels.csv").read_text() == "file,label\none.png,blue\ntwo.png,red\n"
+
+
+def test_only_a_collection_of_pictures_predicts_a_folder(made, starshl):
+    refused = starshl("predict", made / "news", made / "photos")
+    assert refused.exit_code == 2
+    assert "it takes no pictures" in refused.output

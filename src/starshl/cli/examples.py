@@ -30,7 +30,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "starshl export items --page items.html",
     ),
     "card": ("starshl card model.star", "starshl card model.star --held-out test.csv --labels kind -o measured.star"),
-    "info": ("starshl info model.star", "starshl info model.star --json"),
+    "info": ("starshl info model.star", "starshl info album", "starshl info model.star --json"),
     "methods": ("starshl methods",),
     "demo": ("starshl demo", "starshl demo --bits 32 -o demo"),
     "reproduce": (

@@ -1,4 +1,4 @@
-"""Commands about models: ``card``, ``compress`` and ``info`` of model files, and ``methods``, what ``fit`` can fit."""
+"""Commands about models: ``card``, ``compress``, ``info`` (of collections, too), and ``methods`` to fit."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from .options import (
     Drop,
     Labels,
     Model,
+    ModelOrCollection,
     Seed,
     Vectors,
     check_output,
+    is_collection,
     load_model,
     print_json,
     print_table,
@@ -118,8 +120,14 @@ def compress_model(model: Path, output: Path, support: int | None, seed: int) ->
     }
 
 
-def info(model: Model, as_json: AsJson = False) -> None:
-    """Show what a model file holds, and verify its checksum."""
+def info(model: ModelOrCollection, as_json: AsJson = False) -> None:
+    """Show what a model file or a collection holds.
+
+    The checksum of a model file is verified. To verify a collection, use `starshl index verify`.
+    """
+    if is_collection(model):
+        _show_collection(model, as_json)
+        return
     contents = describe_model(model)
     if as_json:
         print_json(contents)
@@ -146,6 +154,52 @@ def info(model: Model, as_json: AsJson = False) -> None:
     ]
     print_table(["array", "shape", "type", "bytes"], rows, right=("bytes",))
     typer.echo(f"sha256 {contents['sha256']}: the contents match it.")
+
+
+def _show_collection(folder: Path, as_json: bool) -> None:
+    contents = describe_collection(folder)
+    if as_json:
+        print_json(contents)
+        return
+    classes = [f"{label} ({count:,})" for label, count in contents["classes"][:6]]
+    more = f", and {len(contents['classes']) - 6:,} more" if len(contents["classes"]) > 6 else ""
+    facts = {
+        "items": f"{contents['n_items']:,} {contents['kind']}",
+        "labeled": f"{contents['n_labeled']:,}",
+        "classes": f"{len(contents['classes']):,}: {', '.join(classes)}{more}" if classes else "-",
+        "guessed": "-" if contents["n_guessed"] is None else f"{contents['n_guessed']:,}",
+        "codes": f"{contents['n_bits']} bits by {contents['method']}",
+        "the fit chose": contents["choice"] or "-",
+        "embedder": contents["embedder"] or "-",
+        "vectors": contents["vectors"] or "not kept",
+        "declared fields": ", ".join(f"{name}={kind}" for name, kind in contents["fields"].items()) or "-",
+        "folder": f"{contents['bytes']:,} bytes",
+    }
+    print_table(["collection", str(folder)], [[name, value] for name, value in facts.items()])
+    typer.echo(f"Search it: starshl index search {folder} ...   Look at it: starshl explore {folder}")
+
+
+def describe_collection(folder: Path) -> dict[str, Any]:
+    """Return what `--json` prints of a collection."""
+    from ..collection.collection import Collection
+
+    with Collection(folder, read_only=True) as collection:
+        counts, guesses, embedder = collection.label_counts(), collection.guesses(), collection.embedder
+        return {
+            "collection": str(folder),
+            "kind": collection.kind,
+            "n_items": len(collection),
+            "n_labeled": sum(counts.values()),
+            "classes": list(counts.items()),
+            "n_guessed": None if guesses is None else len(guesses),
+            "method": collection.hasher.method_name,
+            "n_bits": collection.n_bits,
+            "choice": collection.hasher.class_part.fit_summary.choice,
+            "embedder": None if embedder is None else embedder.name,
+            "vectors": collection.vector_dtype,
+            "fields": collection.fields,
+            "bytes": sum(path.stat().st_size for path in folder.iterdir() if path.is_file()),
+        }
 
 
 def describe_model(path: Path) -> dict[str, Any]:

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from ..hashers.base import BaseHasher
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file written by `starshl fit`.")]
+ModelOrCollection = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A model file written by `starshl fit`, or the folder of a collection.")
+]
 _ROWS = typer.Argument(
     metavar="INPUT",
     help="Rows to read: .npy (a matrix), .npz (X, and y if there are labels; or a sparse matrix from SciPy), .csv or "
@@ -124,9 +127,9 @@ def refuse_collection(path: Path) -> None:
     """Say which commands take a collection if a model file was expected and one arrived."""
     if path.is_dir() and is_collection(path):
         raise ValueError(
-            f"{str(path)!r} is a collection, and this command takes a model file. To look at a collection: "
-            f"starshl explore {path}. To search it: starshl index search {path} FILE. To check it: starshl index "
-            f"verify {path}."
+            f"{str(path)!r} is a collection, and this command takes a model file. What it holds: starshl "
+            f"info {path}. To look at it: starshl explore {path}. To search it: starshl index search {path} FILE. To "
+            f"check it: starshl index verify {path}."
         )
 
 

@@ -13,14 +13,14 @@ import typer
 from .._common.cells import guarded
 from .._common.warn import warn_caller
 from .._common.words import counted
-from .index.common import embedded_rows, holds_texts
+from .index.common import embedded_rows, holds_pictures, holds_texts, picture_rows
 from .options import (
     AsJson,
     Decimal,
     Drop,
     Input,
     Jobs,
-    Model,
+    ModelOrCollection,
     Vectors,
     check_output,
     is_collection,
@@ -79,7 +79,7 @@ _PROBABILITY_FILES = (".csv", ".npz")
 
 
 def predict(
-    model: Model,
+    model: ModelOrCollection,
     input: Input,
     output: Output = None,
     labels: TrueLabels = None,
@@ -93,7 +93,8 @@ def predict(
 ) -> None:
     """Predict the class of each row with a model or a collection.
 
-    A collection predicts the names that its classes have now.
+    A collection predicts the names that its classes have now. It takes what it was made of: vectors, texts, rows of a
+    table, or pictures: a file or a folder, and each line begins with the path of the picture.
 
     With --proba, a line on standard output is a label, a tab and its probability. A .csv then has the columns label,
     confidence (the probability of the label) and one per class, p_CLASS; an .npz has the arrays label, classes and
@@ -141,9 +142,9 @@ def predict_rows(
     if proba:
         summary["cautions"] = hasher.class_part.fit_summary.cautions
     if output is not None:
-        _write_labels(output, predictions)
+        _write_labels(output, predictions, table.references)
         return summary | {"output": str(output)}
-    return summary | predictions.listed()
+    return summary | ({} if table.references is None else {"files": table.references}) | predictions.listed()
 
 
 def _classifier(path: Path, jobs: int | None) -> tuple[BaseHasher, ShownClasses]:
@@ -160,7 +161,7 @@ def _classifier(path: Path, jobs: int | None) -> tuple[BaseHasher, ShownClasses]
 
 
 def _embedded(path: Path, source: Path, columns: Columns, jobs: int | None) -> Table | None:
-    """Return what the embedder of a collection makes of texts or rows, with their labels; None if none is used."""
+    """Return what the embedder of a collection makes of pictures, texts or rows; None if none is used."""
     if not is_collection(path):
         return None
     from ..collection.collection import Collection
@@ -168,6 +169,9 @@ def _embedded(path: Path, source: Path, columns: Columns, jobs: int | None) -> T
     from ..data.tables.reading import Table
 
     with Collection(path, read_only=True) as collection:
+        if holds_pictures(collection, [source]):
+            X, files = picture_rows(collection, [source])
+            return Table(X, references=files)
         if collection.kind == "rows":
             table = read_rows(source, columns, collection.hasher)
             return replace(table, X=embedded_rows(collection, table.X))
@@ -268,7 +272,7 @@ class RowPredictions:
         return found | {"predictions": self.answers()}
 
 
-def _write_labels(path: Path, predictions: RowPredictions) -> None:
+def _write_labels(path: Path, predictions: RowPredictions, files: list[str | None] | None) -> None:
     """Write labels: a .npy vector, a .csv with a column named label, or an .npz with probabilities."""
     import numpy as np
 
@@ -284,12 +288,13 @@ def _write_labels(path: Path, predictions: RowPredictions) -> None:
             arrays["novelty"] = predictions.novelty
         np.savez(buffer, **arrays)  # type: ignore[arg-type]  # NumPy's stub takes any name for an option
     else:
-        buffer.write(_label_lines(predictions).encode())
+        buffer.write(_label_lines(predictions, files).encode())
     write_atomically(path, buffer.getvalue())
 
 
-def _label_lines(predictions: RowPredictions) -> str:
-    columns: dict[str, list[Any]] = {"label": list(map(guarded, predictions.answers()))}
+def _label_lines(predictions: RowPredictions, files: list[str | None] | None) -> str:
+    columns: dict[str, list[Any]] = {} if files is None else {"file": list(map(guarded, files))}
+    columns["label"] = list(map(guarded, predictions.answers()))
     if predictions.proba is not None and predictions.confidence is not None:
         columns["confidence"] = predictions.confidence.tolist()
         for label, column in zip(predictions.classes.tolist(), predictions.proba.T, strict=True):
@@ -306,7 +311,9 @@ def _label_lines(predictions: RowPredictions) -> str:
 def _echo_predictions(summary: dict[str, Any]) -> None:
     numbers = [summary[name] for name in ("confidence", "novelty") if name in summary]
     for row, label in enumerate(summary.get("predictions", ())):
-        typer.echo("\t".join(["" if label is None else str(label), *(f"{values[row]:.4f}" for values in numbers)]))
+        words = [summary["files"][row]] if "files" in summary else []
+        words.append("" if label is None else str(label))
+        typer.echo("\t".join([*words, *(f"{values[row]:.4f}" for values in numbers)]))
 
 
 def _rejected_phrase(summary: dict[str, Any]) -> str:

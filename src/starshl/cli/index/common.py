@@ -172,7 +172,7 @@ class QueryOptions:
             return collection.embed(self.texts)
         pictures = self.pictures or ([] if self.input is None else [self.input])
         if self.pictures or holds_pictures(collection, pictures):
-            return _picture_rows(collection, pictures)
+            return picture_rows(collection, pictures)[0]
         assert self.input is not None
         if holds_texts(collection, self.input, self.columns.vectors):
             return collection.embed(self._texts_of_file(self.input, collection))
@@ -205,11 +205,13 @@ def holds_pictures(collection: Collection, inputs: Sequence[Path]) -> bool:
     return True
 
 
-def _picture_rows(collection: Collection, paths: Sequence[Path]) -> Any:
+def picture_rows(collection: Collection, paths: Sequence[Path]) -> tuple[Any, list[str | None]]:
+    """Return what the embedder of a collection makes of pictures and of all in folders, and their paths in these."""
     from ...collection.importing.picture_folders import collect_pictures
 
     _check_takes(collection, "pictures")
-    return collection.embed([file.path for file in collect_pictures(paths)[0]])
+    files, _ = collect_pictures(paths)
+    return collection.embed([file.path for file in files]), [file.reference for file in files]
 
 
 def _read_vectors(input: Path, columns: Columns, collection: Collection) -> Any:
