@@ -237,7 +237,7 @@ def test_categories_keep_their_type_beside_gaps():
 
 def test_labels_of_plus_and_minus_one_are_told_that_minus_one_is_unlabeled():
     X = np.random.default_rng(0).standard_normal((6, 4))
-    with pytest.warns(UserWarning, match="3 rows of y"):
+    with pytest.raises(ValueError, match="3 rows of y that are -1 count as unlabeled"):
         StarSHL(6, random_state=0).fit(X, [-1, 1, -1, 1, -1, 1])
 
 
