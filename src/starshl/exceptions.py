@@ -181,10 +181,10 @@ class CollectionFormatError(_FormatError):
 
     @classmethod
     def derived(cls, finding: str, file: str | os.PathLike[str]) -> Self:
-        """Return the error of a part that can be made anew from the items."""
+        """Return the error of a part that can be made anew."""
         return cls(
             "{file} is damaged: {finding}",
-            advice="This part is derived from the items. If they are intact, Collection.rebuild(folder), or `starshl "
+            advice="This part is derived. If the items are intact, Collection.rebuild(folder), or `starshl "
             "index rebuild FOLDER` in the shell, makes it anew; otherwise restore the whole folder from a copy.",
             file=repr(os.fspath(file)),
             finding=finding,

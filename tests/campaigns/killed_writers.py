@@ -8,7 +8,6 @@ violation ends the campaign with an error.
 """
 
 import argparse
-import json
 import multiprocessing
 import os
 import select
@@ -42,7 +41,7 @@ def write_until_killed(folder, acknowledged):
 
     with Collection(folder) as collection:
         # Above every batch that was ever begun: removed ones must not come back under the same number.
-        batch = 1 + max((read_metadata(row)["batch"] for row in collection.rows()), default=-1) + 3
+        batch = 1 + max((row.metadata["batch"] for row in collection.rows()), default=-1) + 3
         while True:
             codes = BinaryCodes(rng.integers(0, 256, (BATCH, 3), dtype=np.uint8), 24, collection.space_id)
             ids = np.arange(batch * BATCH, (batch + 1) * BATCH)
@@ -86,10 +85,6 @@ def kill_writer(folder, rng):
     return [(int(batch), int(step)) for batch, step in lines]
 
 
-def read_metadata(row):
-    return json.loads(row.metadata)
-
-
 def check_state(collection):
     """Return the step of each batch in one state; refuse incomplete batches, mixtures of steps and foreign vectors."""
     steps = {}
@@ -98,10 +93,10 @@ def check_state(collection):
         vectors = snapshot.vectors_of(store, [row.id for row in rows])
         replaced = passing_items(snapshot, store, Filters.of({"step": REPLACED}))
         labeled = passing_items(snapshot, store, Filters.of(labels=["checked"]))
-    assert sorted(snapshot.index.ids[replaced]) == [row.id for row in rows if read_metadata(row)["step"] == REPLACED]
+    assert sorted(snapshot.index.ids[replaced]) == [row.id for row in rows if row.metadata["step"] == REPLACED]
     assert sorted(snapshot.index.ids[labeled]) == [row.id for row in rows if row.class_id is not None]
     for row, vector in zip(rows, vectors, strict=True):
-        metadata = read_metadata(row)
+        metadata = row.metadata
         assert (vector == vectors_of(np.array([row.id]), metadata["step"])[0]).all(), (
             f"item {row.id} has another vector"
         )

@@ -136,7 +136,7 @@ def test_a_damaged_collection_fails_verification(built):
 
 def test_a_collection_with_a_damaged_index_is_rebuilt(built):
     with closing(sqlite3.connect(built / "items" / "items.sqlite")) as database, database:
-        database.execute("DELETE FROM chunks")
+        database.execute("DELETE FROM changes")
     assert "starshl index rebuild" in run(built, "verify", "items").stderr
     assert json.loads(run(built, "rebuild", "items", "--json").stdout)["items"] == 50
     assert run(built, "verify", "items").exit_code == 0

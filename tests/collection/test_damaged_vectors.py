@@ -3,14 +3,18 @@
 import os
 import sqlite3
 
+import numpy as np
 import pytest
 
 from starshl import Collection
+from starshl.collection.blocks import POSITIONS
+from starshl.collection.columns import Column
 from starshl.collection.store import Store
 from starshl.exceptions import CollectionError, CollectionFormatError
 from starshl.hashers.baselines import LSHash
 
 from .kept_vectors import KINDS, vector_file
+from .states import spoil_column
 
 
 def test_a_change_that_fails_leaves_nothing_that_is_ever_read(kept, rows, monkeypatch):
@@ -32,7 +36,7 @@ def test_a_change_that_fails_leaves_nothing_that_is_ever_read(kept, rows, monkey
         assert (collection.vectors([60, 61, 62]) == collection.vectors([0, 1, 2])).all()
 
 
-@pytest.mark.parametrize("step", ["move", "set_meta"])
+@pytest.mark.parametrize("step", ["assign", "set_meta"])
 def test_a_compaction_that_fails_changes_nothing(kept, monkeypatch, step):
     def die(*arguments):
         raise KeyboardInterrupt
@@ -168,20 +172,19 @@ def test_damaged_meta_entries_are_refused_at_opening(kept, spoil):
 
 
 @pytest.mark.parametrize(
-    "spoil",
+    ("name", "value"),
     [
-        "UPDATE items SET vector_position = 5 WHERE id = 7",
-        "UPDATE items SET vector_checksum = vector_checksum + 1 WHERE id = 7",
-        "UPDATE items SET vector_position = NULL, vector_checksum = NULL WHERE id = 7",
-        "UPDATE items SET class_id = 3 WHERE id = 7",
-        "UPDATE items SET own_code = code WHERE id = 7",
-        "UPDATE items SET model_digest = '0123456789abcdef' WHERE id = 7",
-        "DELETE FROM items WHERE id = 7",
+        ("vector positions", 5),
+        ("vector checksums", 17),
+        ("vector positions", None),
+        ("classes", 3),
+        ("models", "0123456789abcdef"),
+        ("ids", 99),
     ],
 )
-def test_a_damaged_row_is_refused_when_it_is_read(kept, rows, spoil):
-    run(kept, spoil)
+def test_a_damaged_fact_is_refused_when_it_is_read(kept, rows, name, value):
     with Collection(kept, read_only=True) as collection:
+        spoil_column(kept, name, 7, value)
         for read in (
             lambda: collection.get([7]),
             lambda: collection.search(rows[7:8], k=1),
@@ -193,10 +196,11 @@ def test_a_damaged_row_is_refused_when_it_is_read(kept, rows, spoil):
 
 
 def test_a_slot_that_cannot_be_is_reported_with_its_item(kept):
-    run(kept, "UPDATE items SET vector_position = -3 WHERE id = 7")
+    with Collection(kept) as collection, collection._session.writing() as change:
+        change.store.assign(np.array([7]), {POSITIONS: Column(np.array([-3]))})
     with (
         Collection(kept, read_only=True) as collection,
-        pytest.raises(CollectionFormatError, match="vector of item 7 "),
+        pytest.raises(CollectionFormatError, match="vector of item 7"),
     ):
         collection.vectors([5, 7, 9])
 

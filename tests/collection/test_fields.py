@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from starshl import Collection
-from starshl.collection.chunks import Column
+from starshl.collection.columns import Column
 from starshl.exceptions import CollectionFormatError
 from starshl.index import BucketIndex
 
@@ -51,11 +51,11 @@ def passes(metadata, field, word, value):
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory, hasher, rows):
-    """A collection of several small chunks whose metadata was added, replaced and removed."""
+    """A collection of several small blocks whose metadata was added, replaced and removed."""
     folder = tmp_path_factory.mktemp("template") / "declared"
     rng = np.random.default_rng(3)
     with pytest.MonkeyPatch.context() as patch, Collection.create(folder, hasher, fields=FIELDS) as collection:
-        patch.setattr("starshl.collection.chunks.ITEMS_PER_CHUNK", 16)
+        patch.setattr("starshl.collection.blocks.ITEMS_PER_BLOCK", 16)
         collection.add(rows[:50], ids=1000 - 3 * np.arange(50), metadata=some_metadata(rng, 50))
         collection.add(rows, labels=["x", "y", ""] * 20, metadata=some_metadata(rng, 60))
         collection.upsert(rows[:20], ids=np.arange(950, 970), metadata=some_metadata(rng, 20))
@@ -213,22 +213,23 @@ def test_a_column_comes_back():
     assert Column.of([1, 300]).values.dtype == np.int16
 
 
+@pytest.mark.parametrize("name", ["ids", "codes"])
 @pytest.mark.parametrize(
     "spoil",
     [
-        "UPDATE chunks SET content = zeroblob(length(content)) WHERE n_items > 0",
-        "UPDATE chunks SET n_items = n_items / 2",
-        "UPDATE chunks SET generation = generation + 1",
-        "UPDATE chunks SET first = first + 1 WHERE first > 0",
-        "UPDATE chunks SET checksum = checksum + 1",
-        "DELETE FROM chunks WHERE first > 0",
-        "DELETE FROM chunks",
+        "UPDATE blocks SET content = zeroblob(length(content)) WHERE name = 'NAME'",
+        "UPDATE blocks SET content = 'x' WHERE name = 'NAME'",
+        "UPDATE blocks SET generation = generation + 1 WHERE name = 'NAME'",
+        "UPDATE blocks SET first = first + 1 WHERE first > 0 AND name = 'NAME'",
+        "UPDATE blocks SET checksum = checksum + 1 WHERE name = 'NAME'",
+        "DELETE FROM blocks WHERE first > 0 AND name = 'NAME'",
+        "DELETE FROM blocks WHERE name = 'NAME'",
         "UPDATE meta SET value = '{}' WHERE name = 'fields'",
-        "UPDATE meta SET value = 0 WHERE name = 'sum of codes'",
+        "UPDATE meta SET value = 0 WHERE name = 'sum of NAME'",
     ],
 )
-def test_damaged_chunks_of_codes_are_refused_at_opening(declared, spoil):
-    run(declared, spoil)
+def test_damaged_ids_and_codes_are_refused_at_opening(declared, spoil, name):
+    run(declared, spoil.replace("NAME", name))
     with pytest.raises(CollectionFormatError, match="damaged"):
         Collection(declared)
 
@@ -236,19 +237,20 @@ def test_damaged_chunks_of_codes_are_refused_at_opening(declared, spoil):
 @pytest.mark.parametrize(
     "spoil",
     [
-        "UPDATE column_chunks SET content = CAST(substr(content, 1, length(content) - 1) || x'07' AS BLOB)",
-        "UPDATE column_chunks SET content = 'x'",
-        "UPDATE column_chunks SET generation = generation + 1 WHERE first > 0",
-        "UPDATE column_chunks SET first = first + 1 WHERE first > 0",
-        "DELETE FROM column_chunks WHERE first > 0",
-        "DELETE FROM column_chunks",
+        "UPDATE blocks SET content = CAST(substr(content, 1, length(content) - 1) || x'07' AS BLOB) WHERE OTHERS",
+        "UPDATE blocks SET content = 'x' WHERE OTHERS",
+        "UPDATE blocks SET generation = generation + 1 WHERE first > 0 AND OTHERS",
+        "UPDATE blocks SET first = first + 1 WHERE first > 0 AND OTHERS",
+        "DELETE FROM blocks WHERE first > 0 AND OTHERS",
+        "DELETE FROM blocks WHERE OTHERS",
     ],
 )
 def test_damaged_columns_are_refused_by_filters_changes_and_verify(declared, rows, spoil):
-    run(declared, spoil)
+    run(declared, spoil.replace("OTHERS", "(name = 'classes' OR name LIKE 'field%')"))
     with Collection(declared) as collection:
-        assert len(collection.search(rows[:1], k=3)[0]) == 3
+        assert len(collection.codes(collection.ids)) == 112
         for use in (
+            lambda: collection.search(rows[:1], k=112),
             lambda: collection.search(rows[:1], where={"year": 2000}),
             lambda: collection.search(rows[:1], labels=["x"]),
             lambda: collection.remove(collection.ids),
@@ -260,51 +262,151 @@ def test_damaged_columns_are_refused_by_filters_changes_and_verify(declared, row
 
 
 def test_metadata_that_a_slow_filter_would_read_are_compared_with_their_checksums(folder, rows):
-    run(folder, "UPDATE items SET metadata = replace(metadata, '\"price\": 7}', '\"price\": 8}') WHERE id = 7")
+    run(folder, "UPDATE texts SET metadata = replace(metadata, '\"price\": 7}', '\"price\": 8}') WHERE id = 7")
     with Collection(folder, read_only=True) as collection:
         assert len(collection.search(rows[:1], k=5)[0]) == 5
         with pytest.raises(CollectionFormatError, match=r"damaged: its item 7 "):
             collection.search(rows[:1], where={"price": 7})
 
 
-def test_a_slow_filter_checks_again_only_what_has_changed(folder, rows, monkeypatch):
+def test_a_slow_filter_checks_again_only_what_has_changed(folder, rows):
     where = {"price": {"<": 3}}
     with Collection(folder) as writer, Collection(folder, read_only=True) as reader:
         with pytest.warns(UserWarning, match="not declared"):
             assert len(reader.search(rows[:1], where=where)[0]) == 3
-        monkeypatch.setattr("starshl.collection.store.Store.all_rows", lambda store: 1 / 0)
+        run(folder, "UPDATE texts SET reference = 'x' WHERE id = 30")
         writer.update([9], [{"price": 1}])
         with pytest.warns(UserWarning, match="not declared"):
             assert len(reader.search(rows[:1], where=where)[0]) == 4
-        run(folder, "UPDATE items SET reference = 'x' WHERE id = 9")
-        writer.update([10], [{"price": 1}])
-        with pytest.warns(UserWarning, match="not declared"):
-            assert len(reader.search(rows[:1], where={"price": 50})[0]) == 1
+        run(folder, "UPDATE texts SET reference = 'x' WHERE id = 9")
+        with Collection(folder, read_only=True) as newcomer, pytest.raises(CollectionFormatError, match="its item "):
+            newcomer.search(rows[:1], where=where)
 
 
-def test_chunks_are_cut_joined_and_written_again_by_compact(tmp_path, hasher, rows, monkeypatch):
-    monkeypatch.setattr("starshl.collection.chunks.ITEMS_PER_CHUNK", 8)
+def test_blocks_are_cut_joined_and_written_again_by_compact(tmp_path, hasher, rows, monkeypatch):
+    monkeypatch.setattr("starshl.collection.blocks.ITEMS_PER_BLOCK", 8)
     with Collection.create(tmp_path / "items", hasher, fields={"n": int}) as collection:
         collection.add(rows, metadata=[{"n": n} for n in range(60)])
-        assert chunk_sizes(collection) == [8] * 7 + [4]
+        assert block_sizes(collection) == [8] * 7 + [4]
         collection.remove([number for number in range(60) if number % 8])
-        assert chunk_sizes(collection) == [1] * 8
+        assert block_sizes(collection) == [1] * 8
         collection.compact()
-        assert chunk_sizes(collection) == [8]
+        assert block_sizes(collection) == [8]
         collection.add(rows[:10], ids=[1, 2, 3, 4, 5, 6, 7, 9, 10, 100])
-        assert sum(chunk_sizes(collection)) == 18
-        assert max(chunk_sizes(collection)) <= 9
+        assert sum(block_sizes(collection)) == 18
+        assert max(block_sizes(collection)) <= 9
         assert collection.verify() == 18
         collection.remove(collection.ids)
-        assert chunk_sizes(collection) == [0]
+        assert block_sizes(collection) == [0]
         collection.add(rows[:3], ids=[-(2**63), 0, 2**63 - 1])
         assert collection.ids.tolist() == [-(2**63), 0, 2**63 - 1]
         assert collection.verify() == 3
 
 
-def chunk_sizes(collection):
+def test_metadata_come_back_as_they_were_given(tmp_path, hasher, rows):
+    given = some_metadata(np.random.default_rng(5), 60)
+    with Collection.create(tmp_path / "items", hasher, fields=FIELDS) as collection:
+        ids = collection.add(rows, metadata=given, references=[None, "a.png"] * 30)
+        assert [item.metadata for item in collection.get(ids)] == given
+        collection.update(ids[:10], given[10:20])
+        found = collection.get(ids[:10])
+        assert [item.metadata for item in found] == given[10:20]
+        assert [item.reference for item in found] == [None, "a.png"] * 5
+
+
+def test_numbers_of_numpy_and_wide_integers_are_stored_in_declared_fields(tmp_path, hasher, rows):
+    wide = [2**31, 2**32 - 1, 2**32, -(2**31) - 1, 2**63 - 1, -(2**63)]
+    metadata = [{"year": np.int64(number), "sold": np.bool_(True), "price": np.float32(0.5)} for number in wide]
+    with Collection.create(tmp_path / "items", hasher, fields=FIELDS) as collection:
+        ids = collection.add(rows[:6], metadata=metadata)
+        assert [item.metadata["year"] for item in collection.get(ids)] == wide
+        assert collection.find({"year": {">": 2**31}, "sold": True, "price": 0.5}).tolist() == [1, 2, 4]
+        with pytest.raises(ValueError, match="whole numbers of type int"):
+            collection.add(rows[:1], metadata=[{"year": np.uint64(2**63)}])
+
+
+@pytest.mark.parametrize("value", ["a\0b", "half \ud800"])
+def test_texts_that_no_database_holds_are_refused_in_declared_fields(tmp_path, hasher, rows, value):
+    with Collection.create(tmp_path / "items", hasher, fields={"topic": str}) as collection:
+        with pytest.raises(ValueError, match=r"metadata\[1\] contains"):
+            collection.add(rows[:2], metadata=[{"topic": "a"}, {"topic": value}])
+        assert len(collection) == 0
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_numbers_that_json_lacks_are_refused_in_declared_fields(tmp_path, hasher, rows, value):
+    with Collection.create(tmp_path / "items", hasher, fields={"price": float}) as collection:
+        with pytest.raises(ValueError, match="cannot be stored"):
+            collection.add(rows[:2], metadata=[{"price": 1.0}, {"price": value}])
+        assert len(collection) == 0
+
+
+def test_long_texts_make_small_blocks(tmp_path, hasher, rows):
+    texts = [f"{number:3d}" + 400_000 * "x" for number in range(30)]
+    with Collection.create(tmp_path / "items", hasher, fields={"topic": str}) as collection:
+        ids = collection.add(rows[:30], metadata=[{"topic": text} for text in texts])
+        assert max(block_sizes(collection)) < 11
+        assert [item.metadata["topic"] for item in collection.get(ids)] == texts
+        with pytest.raises(ValueError, match="as JSON"):
+            collection.add(rows[:1], metadata=[{"topic": 1_000_000 * "x"}])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_any_changes_leave_what_a_dictionary_would_hold(tmp_path, hasher, rows, monkeypatch, seed):
+    monkeypatch.setattr("starshl.collection.blocks.ITEMS_PER_BLOCK", 8)
+    rng, expected = np.random.default_rng(seed), {}
+    with (
+        Collection.create(tmp_path / "items", hasher, vectors="float16", fields={"year": int}) as collection,
+        Collection(tmp_path / "items", read_only=True) as reader,
+    ):
+        for number in range(30):
+            ids = rng.permutation(100)[: rng.integers(1, 20)]
+            metadata, known = some_metadata(rng, len(ids)), [item for item in ids.tolist() if item in expected]
+            step = rng.integers(6)
+            if step <= 1:
+                names = [f"{item}.png" if item % 2 else None for item in ids.tolist()]
+                collection.upsert(rows[ids % 60], ids=ids, metadata=metadata, references=names)
+                for item, about, name in zip(ids.tolist(), metadata, names, strict=True):
+                    expected[item] = [rows[item % 60], about, None, name]
+            elif step == 2 and known:
+                collection.remove(known)
+                for item in known:
+                    del expected[item]
+            elif step == 3 and known:
+                collection.update(known, metadata[: len(known)])
+                for item, about in zip(known, metadata, strict=False):
+                    expected[item][1] = about
+            elif step == 4 and known:
+                collection.set_labels(known, [f"class {number % 3}"] * len(known))
+                for item in known:
+                    expected[item][2] = f"class {number % 3}"
+            elif step == 5:
+                collection.compact()
+            if number == 20:
+                collection.declare_fields({"price": float, "topic": str, "sold": bool})
+            assert_holds(reader, hasher, expected)
+        assert collection.verify() == len(expected)
+    with Collection(tmp_path / "items") as again:
+        assert_holds(again, hasher, expected)
+
+
+def assert_holds(collection, hasher, expected):
+    ids = sorted(expected)
+    assert collection.ids.tolist() == ids
+    items = collection.get(ids, vectors=True)
+    assert [[item.metadata, item.label, item.reference] for item in items] == [expected[item][1:] for item in ids]
+    if ids:
+        X = np.array([expected[item][0] for item in ids])
+        assert collection.codes(ids) == hasher.encode(X)
+        assert np.allclose([item.vector for item in items], X, rtol=1e-3, atol=1e-6)
+        labels = sorted({expected[item][2] for item in ids} - {None})
+        for label in labels:
+            assert collection.find(labels=[label]).tolist() == [item for item in ids if expected[item][2] == label]
+
+
+def block_sizes(collection):
     with collection.reading() as (_, store):
-        return store.chunks.sizes()
+        return store.blocks.sizes()
 
 
 def run(folder, statement):

@@ -88,7 +88,7 @@ def test_a_flip_in_a_value_of_the_database_is_noticed_or_harmless(intact, tmp_pa
     rng = np.random.default_rng(0)
     flips = [(*place, other) for place in stored_values(intact) for other in flipped(place[-1])]
     tables = {flip[0] for flip in flips}
-    described = {"meta", "items", "vocabulary", "changes", "chunks", "column_chunks"}
+    described = {"meta", "blocks", "texts", "vocabulary", "changes"}
     assert tables == described | {"previews", "receipts", "entries"}
     chosen = rng.permutation(len(flips))[:250]
     for number in chosen:

@@ -172,10 +172,10 @@ def test_readers_never_take_a_change_under_way_for_a_loss(folder, rows):
 @pytest.mark.parametrize(
     "statement",
     [
-        "CREATE TRIGGER grow AFTER INSERT ON items BEGIN INSERT INTO changes VALUES (1, 1); END",
-        "CREATE VIEW more AS SELECT * FROM items",
+        "CREATE TRIGGER grow AFTER INSERT ON texts BEGIN INSERT INTO changes VALUES (1, 1); END",
+        "CREATE VIEW more AS SELECT * FROM texts",
         "CREATE TABLE more (a)",
-        "CREATE INDEX more ON items (code)",
+        "CREATE INDEX more ON texts (reference)",
         "DROP TABLE previews",
     ],
 )
@@ -206,8 +206,8 @@ def run(folder, statement):
 def test_deep_metadata_of_a_crafted_file_is_refused(folder):
 
     with Collection(folder) as collection, collection._session.writing() as change:
-        row = change.store.rows([3])[0]
-        change.store.put([row._replace(reference=None, metadata='{"a":' + "[" * 100_000 + "]" * 100_000 + "}")])
+        deep = '{"a":' + "[" * 100_000 + "]" * 100_000 + "}"
+        change.store._replace_texts(np.array([3]), [None], [deep])
     with Collection(folder, read_only=True) as collection:
         with pytest.raises(CollectionFormatError, match="metadata of item 3"):
             collection.get([3])

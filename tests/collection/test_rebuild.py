@@ -12,10 +12,6 @@ from starshl.exceptions import CollectionFormatError, CollectionInUseError, Miss
 ROWS = np.random.default_rng(0).standard_normal((60, 6))
 LABELS = ["ab"[number % 2] for number in range(60)]
 DAMAGE = {
-    "a lost chunk of codes": "DELETE FROM chunks",
-    "a changed chunk of codes": "UPDATE chunks SET content = zeroblob(length(content))",
-    "a lost column": "DELETE FROM column_chunks WHERE name = 'classes'",
-    "a changed column": "UPDATE column_chunks SET content = content || x'00' WHERE name = 'field page'",
     "a changed log": "UPDATE changes SET id = id + 1",
     "a lost log": "DELETE FROM changes",
 }
@@ -54,10 +50,10 @@ def test_a_damaged_derived_part_says_so_and_can_be_rebuilt(folder, name):
 
 
 def test_a_damaged_item_is_not_rebuilt(folder):
-    change(folder, "UPDATE items SET metadata = '{}' WHERE id = 3")
-    change(folder, "DELETE FROM chunks")
+    change(folder, "UPDATE blocks SET content = zeroblob(length(content)) WHERE name = 'classes'")
+    change(folder, "DELETE FROM changes")
     before = (folder / "items.sqlite").read_bytes()
-    with pytest.raises(CollectionFormatError, match="item 3 does not match"):
+    with pytest.raises(CollectionFormatError, match="a block of 'classes' that cannot be read"):
         Collection.rebuild(folder)
     assert (folder / "items.sqlite").read_bytes() == before
 

@@ -331,7 +331,7 @@ def test_thirty_reads_that_ctrl_c_stops_leave_a_collection_that_reads_and_writes
 def test_an_old_state_of_one_connection_is_not_taken_for_lost_changes(folder):
     with Collection(folder) as collection:
         with collection.reading() as (_, store):
-            unfinished = store.connection._sqlite.execute("SELECT * FROM items")
+            unfinished = store.connection._sqlite.execute("SELECT * FROM texts")
             unfinished.fetchone()
         collection.set_labels([1], ["a"])
         assert collection.get([1])[0].label == "a"

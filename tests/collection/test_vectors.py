@@ -177,8 +177,8 @@ def test_a_reader_that_meets_a_compaction_begins_again(kept, rows, monkeypatch):
         monkeypatch.setattr(Store, "model_name", model_name)
         real_init = Store.__init__
 
-        def remember(store, path, *, writable):
-            real_init(store, path, writable=writable)
+        def remember(store, path, *, writable, cache):
+            real_init(store, path, writable=writable, cache=cache)
             if not writable and threading.current_thread() is threading.main_thread():
                 started.append(store)
 

@@ -6,7 +6,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,13 +17,24 @@ from .._common.warn import warn_caller
 from ..codes.binary import BinaryCodes, n_bytes
 from ..exceptions import SpaceMismatchError, UnknownSpaceWarning
 from ..index.base import check_ids, next_ids
-from ..index.metadata import metadata_texts
 from .answers import ClassChange, Item
+from .blocks import CLASSES, CODES, MODELS, OWN_CODES, POSITIONS, VECTOR_SUMS
+from .columns import Column
 from .embedding import check_embedder_stays
-from .fields import Fields
+from .fields import Fields, described
 from .folder import Kernels, digest_of_model, save_model
-from .items import ItemCodes, Row, check_class_kind, class_kind, item_codes, item_of, reference_texts, warn_of_unknown
-from .labels import check_kind, item_labels, kind_of, label_texts
+from .items import (
+    NewItems,
+    check_class_kind,
+    class_kind,
+    code_columns,
+    item_codes,
+    item_of,
+    reference_texts,
+    vector_codes,
+    warn_of_unknown,
+)
+from .labels import check_kind, class_texts, item_labels, kind_of
 from .model_classes import ModelClasses, texts_of_classes
 from .previews import check_previews, delete_previews, put_previews
 from .session import Change, Session
@@ -76,7 +87,6 @@ class EncodedItems:
     model_digest: str | None
     own: BinaryCodes
     labels: Labels
-    texts: list[str | None]
     vectors: np.ndarray | None
 
     @classmethod
@@ -91,24 +101,9 @@ class EncodedItems:
         if vectors is not None and len(vectors) != len(own):
             raise ValueError(f"X has {len(vectors)} rows and codes {len(own)}; give one code per row.")
         labels = item_labels(samples.labels, len(own))
-        texts = label_texts(labels)
-        check_class_kind(hasher, texts)
+        check_class_kind(hasher, class_texts(labels))
         model_digest = digest_of_model(state.model) if samples.codes is None else samples.model_digest
-        return cls(state.model, model_digest, own, labels, texts, vectors)
-
-    def rows(
-        self,
-        ids: list[int],
-        metadata: Sequence[Mapping[str, Any]] | None,
-        references: Iterable[str | None] | None,
-    ) -> list[Row]:
-        """Return the rows to store, still without their classes and the locations of kept vectors."""
-        texts = metadata_texts(metadata, len(ids))
-        known_references = reference_texts(references, len(ids))
-        return [
-            Row(item, own.tobytes(), None, None, self.model_digest, None, None, reference, text)
-            for item, own, reference, text in zip(ids, self.own.packed, known_references, texts, strict=True)
-        ]
+        return cls(state.model, model_digest, own, labels, vectors)
 
 
 def _check_space(codes: BinaryCodes, held: str | None) -> None:
@@ -128,29 +123,21 @@ def _check_space(codes: BinaryCodes, held: str | None) -> None:
         )
 
 
-def _labeled_rows(rows: list[Row], class_ids: Sequence[int | None], coded: ItemCodes) -> list[Row]:
-    """Return rows with these classes, and the codes that follow."""
-    return [
-        row._replace(
-            class_id=class_id,
-            code=code.tobytes() if by_label else row.vector_code,
-            own_code=row.vector_code if by_label else None,
-        )
-        for row, class_id, code, by_label in zip(
-            rows, class_ids, coded.codes.packed, coded.from_label.tolist(), strict=True
-        )
-    ]
+class _Coded(NamedTuple):
+    """The codes of items, and the columns that say so."""
+
+    codes: BinaryCodes
+    columns: dict[str, Column]
 
 
-def _coded(
-    change: Change, own: BinaryCodes, texts: Sequence[str | None], *, warn_unknown: bool = True
-) -> tuple[list[int | None], ItemCodes]:
-    """Return the classes of items with these labels, new ones included, and the codes that follow."""
-    class_ids, hasher = change.class_ids(texts), change.state.hasher
-    places = change.state.classes.places_of(class_ids)
+def _coded(change: Change, own: BinaryCodes, class_ids: np.ndarray, *, warn_unknown: bool = True) -> _Coded:
+    """Return the codes of items of these classes."""
+    state = change.state
+    places = state.classes.places_of(class_ids)
     if warn_unknown:
-        warn_of_unknown(hasher, texts, places)
-    return class_ids, item_codes(hasher, own, places)
+        warn_of_unknown(state.hasher, state.vocabulary, class_ids, places)
+    coded = item_codes(state.hasher, own, places)
+    return _Coded(coded.codes, code_columns(coded, own) | {CLASSES: Column.numbers_or_none(class_ids)})
 
 
 def put_items(
@@ -174,41 +161,52 @@ def put_items(
             # Another thread has replaced the hasher; from here on, none can.
             items = EncodedItems.of(dataclasses.replace(samples, labels=items.labels), change.state)
         chosen = _chosen_ids(change, ids, len(items.own))
-        present = chosen[change.state.index.holds(chosen)].tolist()
-        if present and not replace:
+        present = chosen[change.state.index.holds(chosen)]
+        if len(present) and not replace:
             raise ValueError(
                 f"The id {present[0]} is already in the collection, and nothing was added. "
                 "Use upsert to replace items, or give new ids."
             )
         # Checked before the vectors are written.
-        rows = items.rows(chosen.tolist(), metadata, references)
+        about = described(metadata, chosen, change.store.fields())
+        known_references = reference_texts(references, len(chosen))
         pictures = check_previews(previews, len(chosen))
-        _note_kind(change.store, items.texts, chosen.tolist())
-        class_ids, coded = _coded(change, items.own, items.texts)
-        rows = _labeled_rows(rows, class_ids, coded)
-        if items.vectors is not None:
-            rows = _with_vectors(change, rows, items.vectors)
-        change.store.put(rows, present=present)
-        delete_previews(change.store, present)
-        put_previews(change.store, chosen.tolist(), pictures)
-        change.change_codes(np.array(present, np.int64), coded.codes, chosen)
+        _note_kind(change.store, items.labels, chosen)
+        coded = _coded(change, items.own, change.class_ids(items.labels))
+        columns = coded.columns | about.columns | {MODELS: Column.repeated(items.model_digest, len(chosen))}
+        if items.vectors is None:
+            columns |= {name: Column.repeated(None, len(chosen)) for name in (POSITIONS, VECTOR_SUMS)}
+        else:
+            columns |= change.keep_vectors(chosen.tolist(), items.vectors)
+        change.store.put(NewItems(chosen, columns, known_references, about.others), present=present)
+        delete_previews(change.store, present.tolist())
+        put_previews(change.store, chosen, pictures)
+        change.change_codes(present, coded.codes, chosen)
     return chosen
 
 
 def set_item_labels(session: Session, ids: np.ndarray, labels: LabelsLike, *, warn_unknown: bool = True) -> list[Item]:
     """Store labels of items, and the codes that follow; return the items."""
-    texts = label_texts(item_labels(labels, len(ids)))
+    given = item_labels(labels, len(ids))
     with session.writing() as change:
-        hasher = change.state.hasher
-        check_class_kind(hasher, texts)
-        before = change.store.rows(ids.tolist())
-        _note_kind(change.store, texts, ids.tolist())
-        class_ids, coded = _coded(change, _vector_codes(before, hasher), texts, warn_unknown=warn_unknown)
-        rows = _labeled_rows(before, class_ids, coded)
-        change.store.put(rows)
-        change.change_codes(ids, coded.codes, ids)
+        check_class_kind(change.state.hasher, class_texts(given))
+        own = _vector_codes(change, ids, change.state.hasher)
+        _note_kind(change.store, given, ids)
+        coded = _coded(change, own, change.class_ids(given), warn_unknown=warn_unknown)
+        change.store.assign(ids, coded.columns)
+        if np.array_equal(change.state.index.reconstruct(ids).packed, coded.codes.packed):
+            change.change_codes()
+        else:
+            change.change_codes(ids, coded.codes, ids)
         vocabulary = change.state.vocabulary
-    return [item_of(row, vocabulary) for row in rows]
+        return [item_of(row, vocabulary) for row in change.store.rows(ids)]
+
+
+def describe_items(session: Session, ids: np.ndarray, metadata: Sequence[Mapping[str, Any]]) -> None:
+    """Replace the metadata of items."""
+    with session.writing() as change:
+        change.store.describe(ids, metadata)
+        change.change_codes()
 
 
 def change_classes(session: Session, make: Callable[[Vocabulary, int], Vocabulary]) -> ClassChange:
@@ -229,7 +227,7 @@ def declare(session: Session, fields: Fields) -> None:
         for name, kind in fields.items():
             if known.get(name, kind) != kind:
                 raise ValueError(f"The field {name!r} is declared as {known[name]} already; it cannot become {kind}.")
-        change.store.declare({name: kind for name, kind in fields.items() if name not in known}, change.generation)
+        change.store.declare({name: kind for name, kind in fields.items() if name not in known})
         change.change_codes()
 
 
@@ -254,7 +252,7 @@ def replace_model(
         if codes is not None:
             chosen, own = _all_ids(ids, held), codes
         elif kept:
-            chosen, own = held, _vector_codes(change.store.rows(held.tolist()), hasher)
+            chosen, own = held, _vector_codes(change, held, change.state.hasher)
         elif X is None:
             chosen, own = held, _encoded_vectors(change, hasher, held.tolist())
         else:
@@ -271,13 +269,13 @@ def replace_model(
         change.store.set_meta("model", model)
         change.store.set_meta("n_bits", own.n_bits)
         change.store.set_meta("space", space.space_id or "")
-        change.class_ids(texts_of_classes(hasher))
+        change.know(texts_of_classes(hasher))
         vocabulary = change.state.vocabulary
         class_ids = [vocabulary.require(text) for text in texts_of_classes(hasher)]
         classes = ModelClasses.of(class_ids, change.generation, vocabulary)
         change.store.set_meta("model_classes", classes.content)
         model_digest = None if kept else digest_of_model(model)
-        _recode(change, hasher, classes, chosen.tolist(), own, model_digest)
+        _recode(change, hasher, classes, chosen, own, model_digest)
         if vectors is not None:
             change.replace_vectors(chosen.tolist(), vectors)
 
@@ -307,7 +305,7 @@ def _check_new_codes(hasher: BaseHasher, X: SamplesLike | None, codes: BinaryCod
 
 def _check_classes_fit(store: Store, hasher: BaseHasher) -> None:
     stored, needed = store.text_meta("label_kind"), class_kind(hasher)
-    if stored and needed and stored != needed and store.has_labels_besides([]):
+    if stored and needed and stored != needed and store.has_labels_besides(np.empty(0, np.int64)):
         raise ValueError(
             f"The classes of the new hasher are {needed}; the labels of the collection are {stored}. Fit the hasher to "
             "labels of the same type, or clear the labels of the items first."
@@ -323,19 +321,16 @@ def _recode(
     change: Change,
     hasher: BaseHasher,
     classes: ModelClasses,
-    ids: list[int],
+    ids: np.ndarray,
     own: BinaryCodes,
     model_digest: str | None,
 ) -> None:
     """Give items the codes of a new hasher; their labels stay, and so do their digests if this one is None."""
-    rows = [
-        row._replace(code=code.tobytes(), own_code=None, model_digest=model_digest or row.model_digest)
-        for row, code in zip(change.store.rows(ids), own.packed, strict=True)
-    ]
-    class_ids = [row.class_id for row in rows]
+    class_ids = change.store.blocks.take(ids, [CLASSES])[CLASSES].filled(-1)
     places = classes.places_of(class_ids)
-    warn_of_unknown(hasher, [change.state.vocabulary.text(class_id) for class_id in class_ids], places)
-    change.store.put(_labeled_rows(rows, class_ids, item_codes(hasher, own, places)))
+    warn_of_unknown(hasher, change.state.vocabulary, class_ids, places)
+    digests = {} if model_digest is None else {MODELS: Column.repeated(model_digest, len(ids))}
+    change.store.assign(ids, code_columns(item_codes(hasher, own, places), own) | digests)
 
 
 def _encoded_vectors(change: Change, hasher: BaseHasher, ids: list[int]) -> BinaryCodes:
@@ -378,13 +373,9 @@ def _chosen_ids(change: Change, ids: ArrayLike | None, n_items: int) -> np.ndarr
     return check_ids(ids, n_items)
 
 
-def _with_vectors(change: Change, rows: list[Row], vectors: np.ndarray) -> list[Row]:
-    kept = change.keep_vectors([row.id for row in rows], vectors)
-    return [row._replace(vector_position=kept[row.id].position, vector_checksum=kept[row.id].checksum) for row in rows]
-
-
-def _note_kind(store: Store, texts: list[str | None], ids: list[int]) -> None:
+def _note_kind(store: Store, labels: Labels, ids: np.ndarray) -> None:
     """Refuse labels of another type than those of other items; remember the type of the first ones."""
+    texts = class_texts(labels)
     given, known = kind_of(texts), store.text_meta("label_kind")
     if given and given != known:
         if known and store.has_labels_besides(ids):
@@ -392,6 +383,6 @@ def _note_kind(store: Store, texts: list[str | None], ids: list[int]) -> None:
         store.set_meta("label_kind", given)
 
 
-def _vector_codes(rows: list[Row], hasher: BaseHasher) -> BinaryCodes:
-    content = b"".join(row.vector_code for row in rows)
-    return hasher.as_codes(np.frombuffer(content, np.uint8).reshape(len(rows), n_bytes(hasher.n_bits_)))
+def _vector_codes(change: Change, ids: np.ndarray, hasher: BaseHasher) -> BinaryCodes:
+    columns = change.store.blocks.take(ids, [CODES, OWN_CODES])
+    return hasher.as_codes(vector_codes(columns[CODES], columns[OWN_CODES], n_bytes(hasher.n_bits_)))

@@ -23,14 +23,14 @@ from ..codes.binary import BinaryCodes
 from ..data import features
 from ..exceptions import UnknownIdError
 from ..index.base import check_ids
-from ..index.metadata import metadata_texts
 from .answers import ClassChange, Explanation, Hit, Item, Prediction, Preview, SearchResult
-from .changes import Samples, change_classes, declare, put_items, replace_model, set_item_labels
+from .changes import Samples, change_classes, declare, describe_items, put_items, replace_model, set_item_labels
+from .columns import Value
 from .duplicates import duplicates_of
 from .embedding import ItemKind, embedder_file, item_meta, load_embedder, text_notes
 from .explanation import explain_hits, id_of, with_explanations
 from .export import write_rows
-from .fields import Value, check_fields, fields_text
+from .fields import check_fields, fields_text
 from .filters import (
     count_labels,
     count_values,
@@ -42,7 +42,7 @@ from .filters import (
 )
 from .folder import Kernels, digest_of_model, save_model
 from .guesses import ORDERS, Guesses, GuessFile, Order, with_guesses
-from .items import Row, item_of, metadata_of
+from .items import Row, item_of
 from .journal import check_entry, check_receipt, find_receipt, read_entries
 from .labels import check_kind, item_labels, kind_of, label_text
 from .model_classes import ModelClasses, texts_of_classes
@@ -412,12 +412,7 @@ class Collection:
 
     def update(self, ids: ArrayLike, metadata: Sequence[Mapping[str, Any]]) -> None:
         """Replace the metadata of items; labels, codes and references stay."""
-        checked_ids = check_ids(ids)
-        texts = metadata_texts(metadata, len(checked_ids))
-        with self._session.writing() as change:
-            rows = change.store.rows(checked_ids.tolist())
-            change.store.put(row._replace(metadata=text) for row, text in zip(rows, texts, strict=True))
-            change.change_codes()
+        describe_items(self._session, check_ids(ids), metadata)
 
     def remove(self, ids: ArrayLike) -> np.ndarray:
         """Remove items and return their ids; if an id is unknown, nothing is removed."""
@@ -426,7 +421,7 @@ class Collection:
             missing = ids[~change.state.index.holds(ids)]
             if len(missing):
                 raise UnknownIdError(int(missing[0]), "in the collection; nothing was removed")
-            change.store.delete(ids.tolist())
+            change.store.delete(ids)
             delete_previews(change.store, ids.tolist())
             change.change_codes(gone=ids)
         return ids
@@ -744,7 +739,7 @@ class Collection:
             names = state.hasher.feature_names
             if not names or not len(state.index):
                 return ()
-            first = metadata_of(store.rows([int(state.index.ids.min())])[0])
+            first = store.rows([int(state.index.ids.min())])[0].metadata
             return tuple(name for name in names if name in first)
 
     @property
@@ -843,10 +838,10 @@ class Collection:
 
     @staticmethod
     def rebuild(folder: str | os.PathLike[str]) -> int:
-        """Make anew what is derived from items, for a collection that is refused because it is damaged there.
+        """Make anew what is derived, for a collection that is refused because it is damaged there.
 
-        These are the chunks of codes, classes and fields that searches read, and the log of changes. Items, vectors and
-        texts stay as they are; if one of them is damaged, nothing changes. Return the number of items.
+        This is the log of changes, which tells readers what to read again, and the indexes of SQLite. All else is
+        stored once and stays as it is; if an item is damaged, nothing changes. Return the number of items.
         """
         return rebuild(Path(folder))
 

@@ -19,29 +19,8 @@ HAS_LISTED_ID = "id IN (SELECT value FROM json_each(?))"
 META_TABLE = "CREATE TABLE meta (name TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID"
 # Which ids a transaction has changed, for readers that hold the state before it.
 _CHANGES = "CREATE TABLE changes (generation INTEGER NOT NULL, id INTEGER NOT NULL)"
-# The long texts come last, so that the other columns of a row are read without them.
-_ITEMS = """CREATE TABLE items (
-  id INTEGER PRIMARY KEY,
-  code BLOB NOT NULL,
-  own_code BLOB,
-  class_id INTEGER,
-  model_digest TEXT,
-  vector_position INTEGER,
-  vector_checksum INTEGER,
-  reference TEXT,
-  metadata TEXT NOT NULL,
-  checksum INTEGER NOT NULL
-)"""
-# Codes of many items in one value, by ascending id; a chunk ends where the next one begins.
-_CHUNKS = """CREATE TABLE chunks (
-  first INTEGER PRIMARY KEY,
-  n_items INTEGER NOT NULL,
-  generation INTEGER NOT NULL,
-  checksum INTEGER NOT NULL,
-  content BLOB NOT NULL
-)"""
-# Labels and declared fields of the items of each chunk.
-_COLUMN_CHUNKS = """CREATE TABLE column_chunks (
+# What is known of items, a column of many items in one value: see `blocks`.
+_BLOCKS = """CREATE TABLE blocks (
   name TEXT NOT NULL,
   first INTEGER NOT NULL,
   generation INTEGER NOT NULL,
@@ -49,6 +28,12 @@ _COLUMN_CHUNKS = """CREATE TABLE column_chunks (
   content BLOB NOT NULL,
   PRIMARY KEY (name, first)
 ) WITHOUT ROWID"""
+# References and undeclared metadata of items that have some; their checksums stand in blocks.
+_TEXTS = """CREATE TABLE texts (
+  id INTEGER PRIMARY KEY,
+  reference TEXT,
+  metadata TEXT NOT NULL
+)"""
 # Small pictures of items.
 _PREVIEWS = """CREATE TABLE previews (
   id INTEGER PRIMARY KEY,
@@ -81,10 +66,9 @@ _ENTRIES = """CREATE TABLE entries (
 # Name, kind and statement of each table and index, the statement exactly as SQLite stores it.
 _SCHEMA = [
     ("meta", "table", META_TABLE),
-    ("items", "table", _ITEMS),
     ("changes", "table", _CHANGES),
-    ("chunks", "table", _CHUNKS),
-    ("column_chunks", "table", _COLUMN_CHUNKS),
+    ("blocks", "table", _BLOCKS),
+    ("texts", "table", _TEXTS),
     ("previews", "table", _PREVIEWS),
     ("receipts", "table", _RECEIPTS),
     ("receipts_by_number", "index", _RECEIPTS_BY_NUMBER),

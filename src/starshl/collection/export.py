@@ -20,9 +20,9 @@ import numpy as np
 
 from .._common.files import replacing_file
 from ..codes.binary import BinaryCodes, n_bytes
-from .fields import Fields, values_of
+from .fields import Fields
 from .guesses import Guesses
-from .items import Row, label_of, metadata_of
+from .items import Row, label_of
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _write_json_lines(
                 "label": label_of(row, vocabulary),
                 **({} if guessed is None else {name: values[place] for name, values in guessed.items()}),
                 "reference": row.reference,
-                "metadata": metadata_of(row),
+                "metadata": row.metadata,
             }
             file.write(json.dumps(entry).encode() + b"\n")
 
@@ -85,7 +85,7 @@ def _write_parquet(
     from ..index.adapters.parquet_table import write_parquet
 
     hamming = _hamming_codes(rows, hasher)
-    others = [{name: value for name, value in metadata_of(row).items() if name not in fields} for row in rows]
+    others = [{name: value for name, value in row.metadata.items() if name not in fields} for row in rows]
     labels = [label_of(row, vocabulary) for row in rows]
     columns: dict[str, Sequence[Any]] = {
         "code_from": [row.code_from for row in rows],
@@ -101,9 +101,9 @@ def _write_parquet(
     if hamming is not None:
         columns["hamming_code"], types["hamming_code"] = [code.tobytes() for code in hamming.packed], "bytes"
     types["label"] = next((type(label).__name__ for label in labels if label is not None), "str")
-    for name, values in values_of(rows, fields).items():
+    for name, kind in fields.items():
         column = f"metadata.{name}" if name in ("id", "code", *columns) else name
-        columns[column], types[column] = values, fields[name]
+        columns[column], types[column] = [row.metadata.get(name) for row in rows], kind
     write_parquet(path, _codes(rows, hasher), [row.id for row in rows], columns, types)
 
 

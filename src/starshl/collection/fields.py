@@ -1,20 +1,24 @@
-"""Declared metadata fields: their types, and the values that items have in them."""
+"""Metadata of items: declared fields with their types, whose values stand in columns, and all others."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
 
 from .._common.validation import check_storable
 from ..exceptions import CollectionFormatError
-from .items import Row, metadata_of
+from ..index.metadata import check_dictionaries, json_text
+from .blocks import field_column
+from .columns import Column, Value
 
-#: What an item can have in a declared field.
-Value: TypeAlias = str | int | float | bool
 #: The declared fields of a collection, each with the name of its type.
 Fields: TypeAlias = dict[str, str]
 _WORDS = {"int": "whole numbers", "float": "numbers", "str": "text", "bool": "booleans"}
+_TYPES = {"int": int, "float": float, "str": str, "bool": bool}
+_LONG = 1000  # characters of a text that is surely short enough
 # Above it, not every whole number is a float.
 _EXACT = 2**53
 
@@ -53,16 +57,74 @@ def read_fields(text: str) -> Fields:
         raise CollectionFormatError.damaged(f"its declared fields {text!r} cannot be read") from error
 
 
-def values_of(rows: Iterable[Row], fields: Fields) -> dict[str, list[Value | None]]:
-    """Return the values of rows in each field, None where an item has none; refuse values of another type."""
-    if not fields:
-        return {}
-    values: dict[str, list[Value | None]] = {name: [] for name in fields}
-    for row in rows:
-        metadata = metadata_of(row)
-        for name, kind in fields.items():
-            values[name].append(_checked(metadata.get(name), name, kind, f"The item {row.id}"))
-    return values
+class Described(NamedTuple):
+    """Metadata of items: a column of each declared field, and all others as JSON, None where an item has none."""
+
+    columns: dict[str, Column]
+    others: list[str | None] | None
+
+
+def described(metadata: Sequence[Mapping[str, Any]] | None, ids: np.ndarray, fields: Fields) -> Described:
+    """Return the metadata of items, one dictionary per id; refuse what does not fit, or cannot be stored."""
+    n_items = len(ids)
+    if metadata is None:
+        return Described({field_column(name): Column.repeated(None, n_items) for name in fields}, None)
+    if len(metadata) != n_items or not set(map(type, metadata)) <= {dict}:
+        check_dictionaries(metadata, n_items)
+    columns, n_declared = {}, np.zeros(n_items, np.int64)
+    for name, kind in fields.items():
+        column = _column([entry.get(name) for entry in metadata], name, kind, ids)
+        columns[field_column(name)] = column
+        n_declared += 1 if column.present is None else column.present
+    # An entry of None is no value of a field, so it stays as it was given.
+    having_more = np.flatnonzero(np.fromiter(map(len, metadata), np.int64, n_items) > n_declared).tolist()
+    if not having_more:
+        return Described(columns, None)
+    others: list[str | None] = [None] * n_items
+    for number in having_more:
+        rest = {name: value for name, value in metadata[number].items() if value is None or name not in fields}
+        others[number] = json_text(rest, f"metadata[{number}]")
+    return Described(columns, others)
+
+
+def declared_values(columns: Mapping[str, Column], fields: Fields, n_items: int) -> list[dict[str, Value]]:
+    """Return the declared metadata of items, by name, without the fields that they do not have."""
+    names = sorted(fields)
+    lists = [field_values(columns[field_column(name)], fields[name]) for name in names]
+    if not lists:
+        return [{} for _ in range(n_items)]
+    return [
+        {name: value for name, value in zip(names, values, strict=True) if value is not None}
+        for values in zip(*lists, strict=True)
+    ]
+
+
+def field_values(column: Column, kind: str) -> list[Value | None]:
+    """Return the values of a declared field, None where an item has none."""
+    values: list[Value | None] = column.to_list()
+    return [None if value is None else bool(value) for value in values] if kind == "bool" else values
+
+
+def _column(values: list[Any], name: str, kind: str, ids: np.ndarray) -> Column:
+    """Return the column of a declared field; refuse values of another type."""
+    types = set(map(type, values)) - {type(None)}
+    if any(issubclass(each, np.generic) for each in types):
+        values = [value.item() if isinstance(value, np.generic) else value for value in values]
+        types = set(map(type, values)) - {type(None)}
+    try:
+        column = Column.of(values) if types <= {_TYPES[kind]} else None
+    except OverflowError:
+        column = None
+    if column is None:
+        owners = zip(ids.tolist(), values, strict=True)
+        column = Column.of([_checked(value, name, kind, f"The item {item}") for item, value in owners])
+    if kind == "float" and not np.isfinite(column.values).all():
+        place = int(np.flatnonzero(~np.isfinite(column.values))[0])
+        json_text({name: values[place]}, f"metadata[{place}]")
+    for word in column.words or ():
+        if len(word) > _LONG or "\0" in word or not word.isascii():
+            json_text({name: word}, f"metadata[{values.index(word)}]")
+    return column
 
 
 def value_in(name: str, kind: str, value: Value) -> Value:

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .._common.warn import warn_caller
-from ..exceptions import CollectionFormatError, InputError, InputWarning
-from .chunks import CLASSES, Column, field_column
-from .fields import Value, value_in
+from ..exceptions import InputError, InputWarning
+from .blocks import CLASSES, field_column
+from .columns import Column, Value
+from .fields import value_in
 from .labels import check_kind
 from .options import Condition, Filters, Scalar
 from .state import State
@@ -66,8 +67,8 @@ def _meeting(state: State, store: Store, filters: Filters) -> np.ndarray:
     others = [condition for condition in conditions if condition.field not in fields]
     if others:
         names = sorted({condition.field for condition in others})
-        _check_rows(state, store)
-        found = np.array(store.matching(*compile_conditions(others)), np.int64)
+        _check_texts(state, store)
+        found = store.texts.matching(*compile_conditions(others))
         if not len(found) and len(state.index):
             _check_known(store, names, [*fields])
         warn_caller(slow_filter_warning(names, len(state.index)))
@@ -110,7 +111,7 @@ def kind_of_labels(state: State, store: Store) -> str | None:
 
 def unknown_labels_note(state: State, store: Store, texts: Sequence[str]) -> str | None:
     """Say which of some labels, as JSON texts, no item has: one of them is usually a typo; None if all are known."""
-    held = {state.vocabulary.shown_as[int(class_id)] for class_id in _counts_of_column(state, store, CLASSES)} - {-1}
+    held = {state.vocabulary.shown_as[int(class_id)] for class_id in store.column(CLASSES).counts()} - {-1}
     known = sorted(state.vocabulary.names[class_id] for class_id in held)
     unknown = sorted(text for text in texts if state.vocabulary.id_of(text) not in held)
     if not unknown or not known:
@@ -149,14 +150,7 @@ def _compared(state: State, store: Store, name: str, conditions: Sequence[Condit
 
 def _passing(state: State, store: Store, name: str, test: Callable[[Column], np.ndarray]) -> np.ndarray:
     """Return which items pass a test of one column."""
-    columns = store.chunks.read_column(name, state.cache.columns)
-    parts = [test(column) for column in columns]
-    passing = np.concatenate([np.empty(0, np.bool_), *parts])
-    if len(passing) != len(state.index):
-        raise CollectionFormatError.damaged(
-            f"it holds {len(passing)} values of {name!r} for {len(state.index)} items", store.path
-        )
-    return state.as_indexed(passing)
+    return state.as_indexed(test(store.column(name)))
 
 
 def compile_conditions(conditions: Sequence[Condition]) -> tuple[str, list[Scalar]]:
@@ -197,30 +191,34 @@ def _path(field: str) -> str:
 
 def named_items(state: State, store: Store, text: str) -> list[int]:
     """Return the ids of the items whose reference or title contains a text, ascending; capitals do not matter."""
-    _check_rows(state, store)
+    _check_texts(state, store)
     escaped = re.sub(r"([\\%_])", r"\\\1", text)
     pattern, title = f"%{escaped}%", store.text_meta("title_field")
-    if not title:
-        return store.matching(r"reference LIKE ? ESCAPE '\'", [pattern])
+    if title in store.fields():
+        wanted = _without_capitals(text)
+        titled = store.column(field_column(title)).meeting(lambda word: wanted in _without_capitals(word))
+        found = store.texts.matching(r"reference LIKE ? ESCAPE '\'", [pattern])
+        return np.union1d(found, np.sort(state.index.ids)[titled]).tolist()
     condition = r"reference LIKE ? ESCAPE '\' OR json_extract(metadata, ?) LIKE ? ESCAPE '\'"
-    return store.matching(condition, [pattern, _path(title), pattern])
+    return store.texts.matching(condition, [pattern, _path(title), pattern]).tolist()
 
 
-def _check_rows(state: State, store: Store) -> None:
-    """Compare rows with their checksums before SQL reads them: all rows once, and then only those that change."""
-    cache, generation = state.cache, state.generation
-    changed = None if cache.rows_checked is None else store.changed_since(cache.rows_checked)
-    if changed is None:
-        for _ in store.all_rows():
-            pass
-    else:
-        store.rows(store.present(changed))
-    cache.rows_checked = generation
+def _without_capitals(text: str) -> str:
+    """Return a text with the capitals of ASCII in lowercase, as SQLite compares texts."""
+    return "".join(letter.lower() if letter.isascii() else letter for letter in text)
+
+
+def _check_texts(state: State, store: Store) -> None:
+    """Compare texts with their checksums before SQL reads them: all once, and then only those that change."""
+    checked = store.cache.texts_checked
+    changed = None if checked is None else store.changed_since(checked)
+    store.check_texts(None if changed is None else store.present(np.array(changed, np.int64)))
+    store.cache.texts_checked = state.generation
 
 
 def _check_known(store: Store, names: Sequence[str], declared: Sequence[str]) -> None:
     """Refuse a filter on a name that no item has: it is usually a typo."""
-    known = sorted({*declared, *store.metadata_names()})
+    known = sorted({*declared, *store.texts.metadata_names()})
     for field in names:
         if field in known:
             continue
@@ -247,7 +245,7 @@ def slow_filter_warning(names: Sequence[str], n_items: int) -> InputWarning:
 def count_labels(state: State, store: Store) -> dict[str | int | bool, int]:
     """Return how many items have each label, the most frequent first; equal numbers by label."""
     counts: Counter[str] = Counter()
-    for class_id, count in _counts_of_column(state, store, CLASSES).items():
+    for class_id, count in store.column(CLASSES).counts().items():
         text = state.vocabulary.text(int(class_id))
         counts.update({} if text is None else {text: count})
     ordered = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
@@ -256,9 +254,7 @@ def count_labels(state: State, store: Store) -> dict[str | int | bool, int]:
 
 def shown_classes_by_id(state: State, store: Store) -> np.ndarray:
     """Return the class that each item counts as, by ascending id; -1 for items without a label."""
-    columns = store.chunks.read_column(CLASSES, state.cache.columns)
-    known = [np.where(True if each.present is None else each.present, each.values, -1) for each in columns]
-    class_ids = np.concatenate([np.empty(0, np.int64), *known]).astype(np.int64)
+    class_ids = store.column(CLASSES).filled(-1)
     shown: np.ndarray = np.array([*state.vocabulary.shown_as, -1], np.int64)[class_ids]
     return shown
 
@@ -277,17 +273,7 @@ def count_values(state: State, store: Store, field: str) -> dict[Value, int]:
     kinds = store.fields()
     if field not in kinds:
         raise ValueError(f"{field!r} is not a declared field; these are: {', '.join(sorted(kinds)) or 'none'}.")
-    counts = _counts_of_column(state, store, field_column(field))
+    counts = store.column(field_column(field)).counts()
     if kinds[field] == "bool":
-        counts = Counter({bool(value): count for value, count in counts.items()})
+        counts = {bool(value): count for value, count in counts.items()}
     return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
-
-
-def _counts_of_column(state: State, store: Store, name: str) -> Counter[Value]:
-    counts: Counter[Value] = Counter()
-    for column in store.chunks.read_column(name, state.cache.columns):
-        values = column.values if column.present is None else column.values[column.present]
-        found, times = np.unique(values, return_counts=True)
-        known = found.tolist() if column.words is None else [column.words[position] for position in found.tolist()]
-        counts.update(dict(zip(known, times.tolist(), strict=True)))
-    return counts

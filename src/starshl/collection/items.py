@@ -1,12 +1,9 @@
-"""Rows: what is stored of an item, with a checksum that covers all of it, and the codes that follow from labels."""
+"""Rows: what is stored of an item, and the codes that follow from labels."""
 
 from __future__ import annotations
 
-import json
-import struct
-import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,14 +15,14 @@ from .._common.words import counted
 from ..codes.binary import BinaryCodes
 from ..exceptions import CollectionFormatError
 from .answers import Item
+from .blocks import CODES, OWN_CODES
+from .columns import Column
 from .labels import check_kind, kind_of, label_text
 from .vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from ..hashers.base import BaseHasher
 
-_ID = struct.Struct("<q")
-_to_json = json.JSONEncoder().encode
 _SHOWN = 5  # in an error message
 
 
@@ -34,9 +31,8 @@ class Row(NamedTuple):
 
     ``code`` is what a search compares. If it follows from the label, ``own_code`` is the code of the vector, which
     comes back when the label is removed; otherwise it is None. ``class_id`` is that of the label in the vocabulary.
-    ``model_digest`` is that of the model that made the code of the vector, None if it is not known. ``metadata`` is a
-    JSON text. If vectors are kept, ``vector_position`` is the number of this one's record in their file, and
-    ``vector_checksum`` its checksum.
+    ``model_digest`` is that of the model that made the code of the vector, None if it is not known. If vectors are
+    kept, ``vector_position`` is the number of this one's record in their file, and ``vector_checksum`` its checksum.
     """
 
     id: int
@@ -47,12 +43,7 @@ class Row(NamedTuple):
     vector_position: int | None
     vector_checksum: int | None
     reference: str | None
-    metadata: str
-
-    @property
-    def checksum(self) -> int:
-        own = None if self.own_code is None else self.own_code.hex()
-        return zlib.crc32(_to_json([own, *self[3:]]).encode(), zlib.crc32(_ID.pack(self.id) + self.code))
+    metadata: dict[str, Any]
 
     @property
     def vector_code(self) -> bytes:
@@ -65,23 +56,20 @@ class Row(NamedTuple):
         return "vector" if self.own_code is None else "label"
 
 
-#: The columns of the table of items.
-COLUMNS = (*Row._fields, "checksum")
+@dataclass(frozen=True, slots=True, eq=False)
+class NewItems:
+    """Items to store: their ids, columns of facts about them, references, and undeclared metadata as JSON."""
 
-
-def checked_row(record: tuple[Any, ...]) -> Row | None:
-    """Return the row of a record of :data:`COLUMNS`, or None if it does not match its checksum."""
-    row = Row(*record[:-1])
-    try:
-        return row if row.checksum == record[-1] else None
-    except (AttributeError, TypeError, struct.error):
-        return None
+    ids: np.ndarray
+    columns: dict[str, Column]
+    references: Sequence[str | None] | None
+    others: Sequence[str | None] | None
 
 
 def item_of(row: Row, vocabulary: Vocabulary, vector: list[float] | None = None) -> Item:
     """Return what users see of a row, with its vector if that was asked for."""
     label = label_of(row, vocabulary)
-    return Item(row.id, label, metadata_of(row), row.reference, row.code_from, row.model_digest, vector)
+    return Item(row.id, label, row.metadata, row.reference, row.code_from, row.model_digest, vector)
 
 
 def label_of(row: Row, vocabulary: Vocabulary) -> Label | None:
@@ -92,25 +80,10 @@ def label_of(row: Row, vocabulary: Vocabulary) -> Label | None:
     return vocabulary.label(class_id)
 
 
-def metadata_of(row: Row) -> dict[str, Any]:
-    """Return the metadata of a row whose checksum is right; a crafted file may hold anything there."""
-    try:
-        metadata = json.loads(row.metadata)
-    except (ValueError, RecursionError) as error:
-        raise CollectionFormatError.damaged(
-            f"the metadata of item {row.id} is not JSON that can be read ({error})"
-        ) from error
-    if not isinstance(metadata, dict):
-        raise CollectionFormatError.damaged(
-            f"the metadata of item {row.id} is a {type(metadata).__name__}, not a dictionary"
-        )
-    return metadata
-
-
-def reference_texts(references: Iterable[str | None] | None, n_items: int) -> list[str | None]:
+def reference_texts(references: Iterable[str | None] | None, n_items: int) -> list[str | None] | None:
     """Return one reference per item, or None."""
     if references is None:
-        return [None] * n_items
+        return None
     references = list(references)
     if len(references) != n_items or not all(isinstance(reference, str | None) for reference in references):
         raise ValueError(f"references must hold {n_items} strings or None, one per item.")
@@ -143,18 +116,42 @@ def item_codes(hasher: BaseHasher, own: BinaryCodes, places: np.ndarray) -> Item
     return ItemCodes(codes if hasher.words is None else hasher.words.with_labels(codes, places), from_label)
 
 
-def warn_of_unknown(hasher: BaseHasher, texts: Sequence[str | None], places: np.ndarray) -> None:
+def code_columns(coded: ItemCodes, own: BinaryCodes) -> dict[str, Column]:
+    """Return the columns of codes of items, given the codes of their vectors."""
+    kept = coded.from_label
+    return {
+        CODES: Column(coded.codes.packed),
+        OWN_CODES: Column(np.where(kept[:, None], own.packed, 0).astype(np.uint8), None if kept.all() else kept),
+    }
+
+
+def vector_codes(codes: Column, own: Column, width: int) -> np.ndarray:
+    """Return the packed codes of vectors, even where labels have replaced them."""
+    if not len(codes):
+        return np.empty((0, width), np.uint8)
+    kept = np.ones(len(own), np.bool_) if own.present is None else own.present
+    return np.where(kept[:, None], own.values, codes.values)
+
+
+def warn_of_unknown(hasher: BaseHasher, vocabulary: Vocabulary, class_ids: np.ndarray, places: np.ndarray) -> None:
     """Warn of labels that the hasher does not know, if known ones would give items their codes."""
-    unknown = [text for text, place in zip(texts, places.tolist(), strict=True) if text is not None and place < 0]
-    if not unknown or "relabel" not in hasher.supports:
+    unknown = class_ids[(class_ids >= 0) & (places < 0)]
+    names = [(text, count) for text, count in _shown_counts(vocabulary, unknown) if text is not None]
+    if not names or "relabel" not in hasher.supports:
         return
-    different = sorted(set(unknown))
+    different = sorted({text for text, _ in names})
     shown = ", ".join(different[:_SHOWN]) + (", ..." if len(different) > _SHOWN else "")
+    n_items = sum(count for _, count in names)
     warn_caller(
-        f"The hasher does not know the label of {counted(len(unknown), 'item')}: {shown}. The labels are stored, and "
+        f"The hasher does not know the label of {counted(n_items, 'item')}: {shown}. The labels are stored, and "
         "the codes stay those of the vectors. To let it know them, fit it anew: collection.refit(), or "
         "`starshl index refit FOLDER` in the shell.",
     )
+
+
+def _shown_counts(vocabulary: Vocabulary, class_ids: np.ndarray) -> list[tuple[str | None, int]]:
+    different, counts = np.unique(class_ids, return_counts=True)
+    return [(vocabulary.text(each), count) for each, count in zip(different.tolist(), counts.tolist(), strict=True)]
 
 
 def check_class_kind(hasher: BaseHasher, texts: Sequence[str | None]) -> None:

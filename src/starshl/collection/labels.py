@@ -17,7 +17,7 @@ _LONGEST = 200  # characters of a label that somebody types
 
 
 def item_labels(labels: LabelsLike, n_items: int) -> Labels:
-    """Return the labels of items, which :func:`label_texts` can write.
+    """Return the labels of items, which :func:`class_texts` can write.
 
     Labels are whole numbers, strings or booleans of one type; -1 among numbers, NaN, None and empty text mark items
     without one, as everywhere in this package.
@@ -35,12 +35,6 @@ def item_labels(labels: LabelsLike, n_items: int) -> Labels:
     parsed = check_labels(given, n_items)
     class_texts(parsed)  # refuses what cannot be written
     return parsed
-
-
-def label_texts(labels: Labels) -> list[str | None]:
-    """Return one JSON text per item, None where it has no label."""
-    texts = class_texts(labels)
-    return [None if number < 0 else texts[number] for number in labels.index.tolist()]
 
 
 def class_texts(labels: Labels) -> list[str]:

@@ -28,7 +28,7 @@ from .._common.validation import (
 )
 from ..exceptions import InputError
 from ..index.base import check_ids
-from .chunks import COMPARISONS
+from .columns import COMPARISONS
 from .fields import check_field_name
 from .labels import label_filter
 

@@ -11,9 +11,12 @@ import struct
 import zlib
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from .._common.words import counted
 from ..exceptions import CollectionFormatError
 from .answers import Preview
+from .blocks import IDS
 from .database import HAS_LISTED_ID
 from .store import Store
 
@@ -24,10 +27,10 @@ PREVIEW_TYPES = ("image/png", "image/jpeg", "image/webp")
 _ID = struct.Struct("<q")
 
 
-def check_previews(previews: Iterable[bytes | None] | None, n_items: int) -> list[bytes | None]:
+def check_previews(previews: Iterable[bytes | None] | None, n_items: int) -> list[bytes | None] | None:
     """Return one preview per item, or None; refuse what no browser would show, and what is not small."""
     if previews is None:
-        return [None] * n_items
+        return None
     given = list(previews)
     if len(given) != n_items:
         raise ValueError(
@@ -49,11 +52,11 @@ def check_previews(previews: Iterable[bytes | None] | None, n_items: int) -> lis
     return given
 
 
-def put_previews(store: Store, ids: Sequence[int], previews: Sequence[bytes | None]) -> None:
+def put_previews(store: Store, ids: np.ndarray, previews: Sequence[bytes | None] | None) -> None:
     """Store the previews of new items; only inside a change."""
-    kept = [(item, preview) for item, preview in zip(ids, previews, strict=True) if preview is not None]
-    if not kept:
+    if previews is None:
         return
+    kept = [(item, preview) for item, preview in zip(ids.tolist(), previews, strict=True) if preview is not None]
     sums = [_checksum(item, preview) for item, preview in kept]
     store.connection.execute_many(
         "INSERT INTO previews (id, checksum, content) VALUES (?, ?, ?)",
@@ -84,12 +87,13 @@ def find_preview(store: Store, item: int) -> Preview | None:
 
 def verify_previews(store: Store) -> None:
     """Compare every preview with its checksum, and their number with what was stored."""
-    n_previews, total = 0, 0
+    n_previews, total, owners = 0, 0, []
     for record in store.connection.execute("SELECT id, checksum, content FROM previews"):
         _checked(record)
         n_previews, total = n_previews + 1, total + record[1]
-    stray = store.connection.execute("SELECT id FROM previews WHERE id NOT IN (SELECT id FROM items)").fetchone()
-    if stray is not None:
+        owners.append(record[0])
+    stray = np.setdiff1d(np.array(owners, np.int64), store.column(IDS).values)
+    if len(stray):
         raise CollectionFormatError.damaged(f"it has a preview of item {stray[0]}, which it does not hold")
     store.check_count("previews", n_previews, total)
 

@@ -16,19 +16,22 @@ from pathlib import Path
 
 import numpy as np
 
+from .._common.labels import Labels
 from .._common.threads import tiles
 from ..codes.binary import BinaryCodes
 from ..exceptions import CollectionError, MissingCollectionError
+from .blocks import POSITIONS, VECTOR_SUMS, BlockCache
+from .columns import Column
 from .embedding import check_embedder_file, embedder_file
 from .folder import Kernels, check_own_files, discard_other_models, lock_for_writing
 from .journal import append_entry, store_receipt, verify_texts
+from .labels import class_texts
 from .previews import verify_previews
 from .state import State
 from .store import Store
 from .vectors import (
     ITEMS_AT_ONCE,
     RecordLayout,
-    VectorLocation,
     VectorsGone,
     append_records,
     batches,
@@ -58,22 +61,28 @@ class Change:
         self.store.append_events(vocabulary)
         self.state = replace(self.state, vocabulary=vocabulary)
 
-    def class_ids(self, texts: Sequence[str | None]) -> list[int | None]:
-        """Return the classes of names, which are added to the vocabulary where they are new."""
-        known = self.state.vocabulary
-        vocabulary = known.with_names([text for text in texts if text is not None], self.generation)
-        if vocabulary is not known:
-            self.name_classes(vocabulary)
-        return [None if text is None else vocabulary.id_of(text) for text in texts]
+    def class_ids(self, labels: Labels) -> np.ndarray:
+        """Return the class of each label, -1 for none; names that are new are added to the vocabulary."""
+        index = labels.index
+        used, texts = np.flatnonzero(labels.class_counts).tolist(), class_texts(labels)
+        self.know([texts[number] for number in used])
+        class_ids = np.full(len(texts) + 1, -1, np.int64)
+        class_ids[used] = [self.state.vocabulary.require(texts[number]) for number in used]
+        return class_ids[index]
 
-    def keep_vectors(self, ids: list[int], vectors: np.ndarray) -> dict[int, VectorLocation]:
-        """Write vectors to the disk, where they belong to this change; return where each is."""
+    def know(self, texts: Sequence[str]) -> None:
+        """Add names to the vocabulary where they are new."""
+        vocabulary = self.state.vocabulary.with_names(texts, self.generation)
+        if vocabulary is not self.state.vocabulary:
+            self.name_classes(vocabulary)
+
+    def keep_vectors(self, ids: list[int], vectors: np.ndarray) -> dict[str, Column]:
+        """Write vectors to the disk, where they belong to this change; return the columns that say where each is."""
         file = self.state.require_vectors()
         records, n_records = file.layout.pack(vectors), self.store.meta("n_records")
         append_records(self.folder / file.name, records, n_records)
         self.store.set_meta("n_records", n_records + len(records))
-        locations = map(VectorLocation, range(n_records, n_records + len(records)), checksums(ids, records))
-        return dict(zip(ids, locations, strict=True))
+        return _locations(ids, records, n_records)
 
     def compact_vectors(self) -> str:
         """Copy the kept vectors of all items to a new file, without gaps; return its name."""
@@ -98,15 +107,7 @@ class Change:
             n_records = 0
             for ids, records in portions:
                 append_records(path, records, n_records)
-                self.store.move(
-                    row._replace(vector_position=position, vector_checksum=checksum)
-                    for position, row, checksum in zip(
-                        range(n_records, n_records + len(ids)),
-                        self.store.rows(ids),
-                        checksums(ids, records),
-                        strict=True,
-                    )
-                )
+                self.store.assign(np.array(ids, np.int64), _locations(ids, records, n_records))
                 n_records += len(ids)
         except BaseException:
             path.unlink(missing_ok=True)
@@ -121,6 +122,11 @@ class Change:
     ) -> None:
         """Note which ids are removed and which codes are added; otherwise the next read takes them from the file."""
         self.successor = self.state.changed(self.generation, gone, codes, ids)
+
+
+def _locations(ids: Sequence[int], records: np.ndarray, start: int) -> dict[str, Column]:
+    positions = np.arange(start, start + len(records))
+    return {POSITIONS: Column(positions), VECTOR_SUMS: Column(checksums(ids, records))}
 
 
 class _Pending(threading.local):
@@ -147,6 +153,7 @@ class Session:
         self._is_open = True
         self._state: State | None = None
         self._idle: list[Store] = []
+        self._cache = BlockCache()
         self._writer: Store | None = None
         self._writer_lock: int | None = None
         self._is_forked = False
@@ -245,7 +252,7 @@ class Session:
             writer = self._open_writer()
             with self.reading() as (state, store):
                 has_gaps = state.vectors is not None and store.meta("n_records") > len(state.index)
-                is_scattered = store.chunks.is_scattered()
+                is_scattered = store.blocks.is_scattered(len(state.index))
             if has_gaps:
                 with self.writing() as change:
                     name = change.compact_vectors()
@@ -253,7 +260,7 @@ class Session:
                 discard_other_vectors(self._folder, name)
             if is_scattered:
                 with self.writing() as change:
-                    change.store.rewrite_chunks()
+                    change.store.rewrite_blocks()
                     change.change_codes()
             writer.compact()
 
@@ -296,7 +303,7 @@ class Session:
         # With a read-only connection: a file that is refused must stay as it is.
         with self.reading() as (state, store):
             if not self._read_only:
-                self._writer = Store(self._folder / DATABASE, writable=True)
+                self._writer = Store(self._folder / DATABASE, writable=True, cache=self._cache)
                 store.acknowledge_all()
                 # Not when a model is replaced: a reader may be about to load the old one.
                 discard_other_models(self._folder, state.model)
@@ -322,7 +329,7 @@ class Session:
     def _borrow(self) -> Store:
         with self._lock:
             self._check_open()
-            return self._idle.pop() if self._idle else Store(self._folder / DATABASE, writable=False)
+            return self._idle.pop() if self._idle else Store(self._folder / DATABASE, writable=False, cache=self._cache)
 
     def _give_back(self, store: Store) -> None:
         with self._lock:
@@ -371,9 +378,8 @@ def rebuild(folder: Path) -> int:
     check_own_files(folder)
     lock = lock_for_writing(folder / _LOCK)
     try:
-        with closing(Store(folder / DATABASE, writable=True)) as store, store.writing() as generation:
-            store.rebuild(generation)
-            return store.meta("n_items")
+        with closing(Store(folder / DATABASE, writable=True)) as store, store.writing():
+            return store.rebuild()
     finally:
         os.close(lock)
 

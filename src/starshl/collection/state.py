@@ -14,10 +14,10 @@ from ..codes.binary import BinaryCodes, n_bytes
 from ..codes.queries import EncodedQueries
 from ..exceptions import CollectionFormatError
 from ..index.memory import MemoryIndex
-from .chunks import CLASSES, ColumnCache
+from .blocks import CLASSES, CODES, POSITIONS
 from .code_space import CodeSpace
+from .columns import Column
 from .folder import Kernels, Model
-from .items import Row
 from .model_classes import ModelClasses, ShownClasses
 from .store import Store
 from .vectors import VECTOR_DTYPES, RecordLayout, VectorFile
@@ -27,20 +27,12 @@ if TYPE_CHECKING:
     from ..hashers.base import BaseHasher, Capability
 
 
-@dataclass(slots=True)
-class FilterCache:
-    """What later filters need not read again: chunks of columns, and the last change up to which rows were checked."""
-
-    columns: ColumnCache
-    rows_checked: int | None
-
-
 @dataclass(frozen=True, slots=True)
 class State:
     """One state: its number, the model, the classes, the codes, and the file of vectors.
 
     Threads search it while others make the next one. ``n_at_choice`` is how many items there were when the kind of
-    index was chosen. ``cache`` is shared with the states that follow.
+    index was chosen.
     """
 
     generation: int
@@ -50,7 +42,6 @@ class State:
     index: MemoryIndex
     n_at_choice: int
     vectors: VectorFile | None
-    cache: FilterCache
 
     @classmethod
     def read(cls, store: Store, folder: Path, kernels: Kernels, n_jobs: int | None) -> Self:
@@ -63,15 +54,15 @@ class State:
             )
         _check_space(store, space)
         vectors = _vector_file(store, folder)
-        ids, codes = _from_chunks(store, n_bits)
+        ids, packed = store.read_codes()
+        codes = _codes(packed, n_bits)
         vocabulary = store.read_vocabulary()
         classes = ModelClasses.read(store.text_meta("model_classes"), vocabulary, space.n_classes)
-        cache = FilterCache({}, None)
         if space.label_words is not None:
-            codes = space.label_words.with_labels(codes, _places(store, classes, cache, len(ids)))
+            codes = space.label_words.with_labels(codes, classes.places_of(store.column(CLASSES).filled(-1)))
         index = space.make_index(codes, ids, n_jobs)
         n_at_choice, generation = max(len(ids), 1), store.meta("generation")
-        return cls(generation, model, vocabulary, classes, index, n_at_choice, vectors, cache)
+        return cls(generation, model, vocabulary, classes, index, n_at_choice, vectors)
 
     def caught_up(self, store: Store) -> Self | None:
         """Return the state that ``store`` sees by reading only what changed, or None if that is not listed."""
@@ -81,12 +72,13 @@ class State:
             return None
         if self.vectors is not None:
             self.vectors.check_length(store.meta("n_records"))
-        rows = store.rows(store.present(changed))
-        _check_positions(rows, store, self.vectors)
-        ids, codes = _unpacked(rows, self.index.n_bits)
+        ids = store.present(np.array(changed, np.int64))
+        columns = store.blocks.take(ids, [CODES, CLASSES, POSITIONS])
+        _check_positions(ids, columns[POSITIONS], store, self.vectors)
+        codes = _codes(columns[CODES].values, self.index.n_bits)
         words = self.space.label_words
         if words is not None:
-            codes = words.with_labels(codes, self.classes.places_of([row.class_id for row in rows]))
+            codes = words.with_labels(codes, self.classes.places_of(columns[CLASSES].filled(-1)))
         touched = np.array(changed, np.int64)
         gone = touched[self.index.holds(touched)]
         known = replace(self, vocabulary=store.read_vocabulary(self.vocabulary))
@@ -193,50 +185,23 @@ def _check_space(store: Store, space: CodeSpace) -> None:
         raise CollectionFormatError.damaged(f"its codes are of space {held}, those of the model of space {made}")
 
 
-def _check_positions(rows: list[Row], store: Store, vectors: VectorFile | None) -> None:
-    """Refuse rows whose vectors are in records that do not exist."""
-    n_records = 0 if vectors is None else store.meta("n_records")
-    for row in rows:
-        position = row.vector_position
-        if (position is None) != (vectors is None) or (position is not None and not 0 <= position < n_records):
-            raise CollectionFormatError.damaged(
-                f"the item {row.id} has its vector in record {position}, and there are {n_records}"
-            )
-
-
-def _from_chunks(store: Store, n_bits: int) -> tuple[np.ndarray, BinaryCodes]:
-    """Return ids and codes of all items."""
-    ids, packed = store.read_codes()
-    if len(ids) and packed.shape[1] != n_bytes(n_bits):
-        raise _of_other_length(n_bits)
-    return ids, _codes(packed.reshape(len(ids), n_bytes(n_bits)), n_bits)
-
-
-def _places(store: Store, classes: ModelClasses, cache: FilterCache, n_items: int) -> np.ndarray:
-    """Return the place of the class of each item among those of the hasher, by ascending id."""
-    columns = store.chunks.read_column(CLASSES, cache.columns)
-    known = [np.where(True if each.present is None else each.present, each.values, -1) for each in columns]
-    class_ids = np.concatenate([np.empty(0, np.int64), *known]).astype(np.int64)
-    if len(class_ids) != n_items:
-        raise CollectionFormatError.damaged(f"it holds the classes of {len(class_ids)} items, and there are {n_items}")
-    return classes.places_of(class_ids)
-
-
-def _unpacked(rows: list[Row], n_bits: int) -> tuple[np.ndarray, BinaryCodes]:
-    """Return ids and codes of rows."""
-    width = n_bytes(n_bits)
-    if any(len(row.code) != width for row in rows):
-        raise _of_other_length(n_bits)
-    packed = np.frombuffer(b"".join([row.code for row in rows]), np.uint8).reshape(len(rows), width)
-    return np.array([row.id for row in rows], np.int64), _codes(packed, n_bits)
+def _check_positions(ids: np.ndarray, positions: Column, store: Store, vectors: VectorFile | None) -> None:
+    """Refuse items whose vectors are in records that do not exist."""
+    n_records, records = store.meta("n_records"), positions.filled(-1)
+    wrong = records >= 0 if vectors is None else (records < 0) | (records >= n_records)
+    if wrong.any():
+        raise CollectionFormatError.damaged(
+            f"the item {ids[wrong][0]} has its vector in record {records[wrong][0]}, and there are {n_records}"
+        )
 
 
 def _codes(packed: np.ndarray, n_bits: int) -> BinaryCodes:
+    width = n_bytes(n_bits)
+    if not len(packed):
+        packed = np.empty((0, width), np.uint8)
+    if packed.ndim != 2 or packed.shape[1] != width:
+        raise CollectionFormatError.damaged(f"its codes do not have the {width} bytes of {n_bits} bits")
     try:
         return BinaryCodes(packed, n_bits)
     except ValueError as error:
         raise CollectionFormatError.damaged(f"its codes cannot be read ({error})") from error
-
-
-def _of_other_length(n_bits: int) -> CollectionFormatError:
-    return CollectionFormatError.damaged(f"a code does not have the {n_bytes(n_bits)} bytes of {n_bits} bits")

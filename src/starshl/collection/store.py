@@ -1,4 +1,4 @@
-"""The rows of a collection: read with their checksums, changed in transactions that are numbered and acknowledged.
+"""The items of a collection: read with their checksums, changed in transactions that are numbered and acknowledged.
 
 Each change lists the ids that it has touched in a log, so that a reader catches up without reading everything. Once it
 is committed, its number is written to a small file beside the database, which tells whether the newest changes were
@@ -11,27 +11,40 @@ import json
 import os
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import reduce
-from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._common.platform import open_file, sync_content, write_at
-from ..exceptions import CollectionError, CollectionFormatError, UnknownIdError
-from .chunks import CLASSES, ChunkItems, Chunks, field_column
-from .database import DEFAULT_META, FORMAT, HAS_LISTED_ID, SUM_MODULUS, Connection
-from .fields import Fields, fields_text, read_fields, values_of
-from .items import COLUMNS, Row, checked_row
-from .vectors import VectorLocation
+from .._common.threads import tiles
+from ..exceptions import CollectionError, CollectionFormatError
+from .blocks import (
+    CLASSES,
+    CODES,
+    COLUMNS,
+    IDS,
+    MODELS,
+    OWN_CODES,
+    POSITIONS,
+    TEXTS,
+    VECTOR_SUMS,
+    BlockCache,
+    Blocks,
+    field_column,
+)
+from .columns import Column
+from .database import DEFAULT_META, FORMAT, SUM_MODULUS, Connection
+from .fields import Fields, declared_values, described, fields_text, read_fields
+from .items import NewItems, Row
+from .texts import Text, Texts
+from .vectors import VectorLocations
 from .vocabulary import Event, Vocabulary
 
 _META_SUM = "meta_sum"
-_COLUMNS = ", ".join(COLUMNS)
-_INSERT = f"INSERT INTO items ({_COLUMNS}) VALUES ({', '.join('?' for _ in COLUMNS)})"
+_ROWS_AT_ONCE = 10_000
 _LOG_META = ("log_start", "log_end", "log_sum")
 # Tests replace it, so that a few items are more than a log holds.
 LOG_CAPACITY = 4_000  # items; a reader that missed more loads all codes again, and the log stays small
@@ -45,17 +58,18 @@ _READS = 3
 
 
 class Store:
-    """Rows, chunks and meta entries through one connection; every change has a number, the generation."""
+    """Items and meta entries through one connection; every change has a number, the generation."""
 
-    def __init__(self, path: Path, *, writable: bool) -> None:
+    def __init__(self, path: Path, *, writable: bool, cache: BlockCache | None = None) -> None:
         self.path = path
+        self.cache = BlockCache() if cache is None else cache
         self._counter = path.with_name(COUNTER)
-        # What the current transaction has done: ids to log, and what changes in chunks.
-        self._changed: list[int] = []
-        self._leaving: list[int] = []
-        self._arriving: list[ChunkItems] = []
+        # The ids that the current transaction has changed, for the log.
+        self._changed: list[np.ndarray] = []
+        self._generation = 0
         self.connection = Connection(path, writable=writable)
-        self.chunks = Chunks(self.connection)
+        self.blocks = Blocks(self.connection, self.cache)
+        self.texts = Texts(self.connection)
         self._log = ChangeLog(self.connection)
 
     @staticmethod
@@ -67,9 +81,9 @@ class Store:
         ``more_meta`` are some of ``DEFAULT_META``, and ``events`` begin the vocabulary.
         """
         create_counter(path.with_name(COUNTER))
-        numbers = {"generation": 0, "n_items": 0, "items_sum": 0, "n_bits": n_bits}
+        numbers = {"generation": 0, "n_items": 0, "n_bits": n_bits}
         meta = {"format": FORMAT} | DEFAULT_META | more_meta | numbers | {"model": model} | EMPTY_LOG
-        meta |= Chunks.no_chunks(_column_names(read_fields(str(meta["fields"]))))
+        meta |= Blocks.no_blocks(_column_names(read_fields(str(meta["fields"]))))
         records = [event.record(number) for number, event in enumerate(events)]
         meta |= {"n_vocabulary": len(records), "vocabulary_sum": sum(record[2] for record in records) % SUM_MODULUS}
         Connection.create_file(path, meta | {_META_SUM: _sum_of(meta)}, records)
@@ -91,6 +105,7 @@ class Store:
                 stack.enter_context(self.connection.reading())
             self._check_generation(n_acknowledged)
             self._check_meta()
+            self.blocks.begin(self.meta("generation"))
             yield
 
     @contextmanager
@@ -100,13 +115,15 @@ class Store:
         with self.connection.writing():
             self._check_generation(n_acknowledged)
             self._check_meta()
-            generation = self.meta("generation") + 1
-            self._changed, self._leaving, self._arriving = [], [], []
+            generation = self._generation = self.meta("generation") + 1
+            self._changed = []
+            self.blocks.begin(generation - 1, to_change=True)
             yield generation
-            self._write_chunks(generation)
+            self.blocks.note_totals()
             self._log.append(generation, self._changed)
             self.set_meta("generation", generation)
             self.set_meta(_META_SUM, _sum_of(self.connection.all_meta()))
+        self.blocks.keep(generation)
         acknowledge(self._counter, generation)
         self.connection.checkpoint()
 
@@ -119,7 +136,7 @@ class Store:
         self.connection.check_unchanged()
 
     def compact(self) -> None:
-        """Give the space of deleted rows back to the file system."""
+        """Give the space of deleted items back to the file system."""
         self.connection.vacuum()
 
     def meta(self, name: str) -> int:
@@ -171,166 +188,162 @@ class Store:
         self.connection.execute_many("INSERT INTO vocabulary VALUES (?, ?, ?, ?)", records)
         self.count("vocabulary", len(records), sum(record[2] for record in records))
 
-    def rewrite_chunks(self) -> None:
-        """Write all chunks again, without gaps; only inside :meth:`writing`."""
-        fields = self.fields()
-        self.chunks.clear(_column_names(fields))
-        self._arriving = [ChunkItems.of(rows, fields) for rows in _portions(self.all_rows())]
+    def rewrite_blocks(self) -> None:
+        """Write all blocks again, without gaps; only inside :meth:`writing`."""
+        columns = self._all_columns()
+        self.blocks.clear(list(columns))
+        self.blocks.replace(np.empty(0, np.int64), columns, self._generation)
 
-    def rebuild(self, generation: int) -> None:
-        """Make everything anew that is derived from the rows; only inside :meth:`writing`."""
-        self._log.restart(generation - 1)
+    def rebuild(self) -> int:
+        """Make everything anew that is derived from the items, if they are intact; only inside :meth:`writing`."""
+        self._log.restart(self._generation - 1)
         self.connection.execute("REINDEX")
-        self.rewrite_chunks()
+        for _ in self.all_rows():
+            pass
+        return self.meta("n_items")
 
-    def declare(self, fields: Fields, generation: int) -> None:
+    def declare(self, fields: Fields) -> None:
         """Add declared fields, whose values the items must fit; only inside :meth:`writing`."""
-        values = values_of(self.all_rows(), fields)
-        for name in fields:
-            self.chunks.add_column(field_column(name), values[name], generation)
+        ids = self.blocks.whole(IDS).values
+        texts = self.texts.read(ids, self.blocks.whole(TEXTS))
+        items = np.array([*texts], np.int64)
+        found = described([text.metadata for text in texts.values()], items, fields)
+        for name, column in found.columns.items():
+            nothing = Column.repeated(None, len(ids))
+            column = nothing.assigned(np.searchsorted(ids, items), column) if len(items) else nothing
+            self.blocks.add_column(name, column, self._generation)
         self.set_meta("fields", fields_text(self.fields() | fields))
+        self._replace_texts(items, [text.reference for text in texts.values()], found.others)
 
-    def put(self, rows: Iterable[Row], *, present: list[int] | None = None) -> None:
-        """Insert rows, replacing those with the same id; only inside :meth:`writing`.
+    def put(self, items: NewItems, *, present: np.ndarray) -> None:
+        """Insert items in place of those that are present; only inside :meth:`writing`."""
+        self._changed.append(items.ids)
+        self.texts.drop(present)
+        sums = self.texts.insert(items.ids, items.references, items.others)
+        columns = {**items.columns, IDS: Column(items.ids), TEXTS: sums}
+        order = np.argsort(items.ids, kind="stable")
+        if (np.diff(order) != 1).any():
+            columns = {name: column.take(order) for name, column in columns.items()}
+        n_gone = self.blocks.replace(present, columns, self._generation)
+        self.set_meta("n_items", self.meta("n_items") + len(items.ids) - n_gone)
 
-        ``present`` are the ids that are stored already, if that is known.
-        """
-        rows = list(rows)
-        self.delete([row.id for row in rows] if present is None else present)
-        self._changed += [] if present is None else [row.id for row in rows]
-        self._insert(rows)
-        self._arriving.append(ChunkItems.of(rows, self.fields()))
+    def assign(self, ids: np.ndarray, columns: Mapping[str, Column]) -> None:
+        """Give stored items other values in some columns; only inside :meth:`writing`."""
+        self._changed.append(ids)
+        self.blocks.assign(ids, columns, self._generation)
 
-    def move(self, rows: Iterable[Row]) -> None:
-        """Replace rows by others that differ only in where their vectors are; only inside :meth:`writing`."""
-        rows = list(rows)
-        self._changed += [row.id for row in rows]
-        self._delete([row.id for row in rows])
-        self._insert(rows)
+    def describe(self, ids: np.ndarray, metadata: Sequence[Mapping[str, Any]]) -> None:
+        """Give stored items other metadata, and leave their references; only inside :meth:`writing`."""
+        texts = self.texts.read(ids, self.blocks.take(ids, [TEXTS])[TEXTS])
+        new = described(metadata, ids, self.fields())
+        self.assign(ids, new.columns)
+        references = [texts[item].reference if item in texts else None for item in ids.tolist()]
+        self._replace_texts(ids, references, new.others)
 
-    def delete(self, ids: list[int]) -> None:
-        """Delete rows; only inside :meth:`writing`."""
-        self._changed += ids
-        self._leaving += ids
-        self._arriving = [items.without(np.array(ids, np.int64)) for items in self._arriving]
-        self._delete(ids)
+    def delete(self, ids: np.ndarray) -> None:
+        """Delete items; only inside :meth:`writing`."""
+        self._changed.append(ids)
+        self.texts.drop(ids)
+        nothing = {name: Column.of([]) for name in _column_names(self.fields())}
+        n_gone = self.blocks.replace(ids, nothing, self._generation)
+        self.set_meta("n_items", self.meta("n_items") - n_gone)
 
     def read_codes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return all ids, ascending, and the packed codes; refuse damaged chunks, and a damaged log of changes."""
+        """Return all ids, ascending, and the packed codes; refuse damaged blocks, and a damaged log of changes."""
         self._log.read()
-        return self.chunks.read_codes()
+        n_items, ids = self.meta("n_items"), self.blocks.whole(IDS, keep=False).values.astype(np.int64)
+        try:
+            packed = self.blocks.whole(CODES, keep=False).values
+        except ValueError as error:
+            raise self._damaged("it holds codes of several lengths") from error
+        if {len(ids), len(packed)} != {n_items} or np.any(ids[1:] <= ids[:-1]):
+            raise self._damaged(f"it holds {len(ids)} ids and {len(packed)} codes where {n_items} were written")
+        return ids, packed
 
     def changed_since(self, generation: int) -> list[int] | None:
         """Return the ids that may have changed since a generation, or None if that is not known."""
         return self._log.changed_since(generation)
 
-    def present(self, ids: list[int]) -> list[int]:
-        """Return those of the ids that are stored."""
-        rows = self.connection.execute(f"SELECT id FROM items WHERE {HAS_LISTED_ID}", [json.dumps(ids)])
-        return [row[0] for row in rows]
+    def column(self, name: str) -> Column:
+        """Return a column of all items, by ascending id."""
+        column = self.blocks.whole(name)
+        if len(column) != self.meta("n_items"):
+            raise self._damaged(f"it holds {len(column)} values of {name!r} for {self.meta('n_items')} items")
+        return column
 
-    def rows(self, ids: list[int]) -> list[Row]:
+    def present(self, ids: np.ndarray) -> np.ndarray:
+        """Return those of the ids that are stored."""
+        return ids[self.blocks.located(ids)[0]]
+
+    def rows(self, ids: Sequence[int] | np.ndarray) -> list[Row]:
         """Return the rows of these ids, in their order."""
-        records = self.connection.execute(f"SELECT {_COLUMNS} FROM items WHERE {HAS_LISTED_ID}", [json.dumps(ids)])
-        by_id = {record[0]: self._checked(record) for record in records}
-        if len(by_id) < len(ids):
-            raise self._missing(next(item for item in ids if item not in by_id))
-        return [by_id[item] for item in ids]
+        wanted, fields = np.asarray(ids, np.int64), self.fields()
+        return self._rows(wanted, self.blocks.take(wanted, _column_names(fields)[1:]), fields)
 
     def all_rows(self) -> Iterator[Row]:
-        """Yield every row by id; at the end, refuse the file if any is missing or changed."""
-        n_items, total, last = 0, 0, None
-        for record in self.connection.execute(f"SELECT {_COLUMNS} FROM items ORDER BY id"):
-            row = self._checked(record)
-            if last is not None and row.id <= last:
-                # Damaged pages that point to each other could otherwise yield the same rows forever.
-                raise CollectionFormatError.damaged(f"it holds the item {row.id} after the item {last}", self.path)
-            n_items, total, last = n_items + 1, total + record[-1], row.id
-            yield row
-        self.check_count("items", n_items, total)
+        """Yield every row by id; refuse the file if any is missing or changed."""
         self._log.read()
+        fields, columns = self.fields(), self._all_columns()
+        ids, n_texts = columns[IDS].values, 0
+        for part in tiles(len(ids), _ROWS_AT_ONCE):
+            portion = {name: column.take(part) for name, column in columns.items()}
+            n_texts += int(np.count_nonzero(portion[TEXTS].filled(-1) >= 0))
+            yield from self._rows(ids[part], portion, fields)
+        if len(self.texts) != n_texts:
+            raise self._damaged("it holds texts of items that have none")
 
-    def matching(self, condition: str, parameters: Sequence[str | int | float]) -> list[int]:
-        """Return the ids whose row meets a condition of :func:`compile_conditions`; no checksums are compared."""
-        rows = self.connection.execute(f"SELECT id FROM items WHERE {condition} ORDER BY id", parameters)
-        return [row[0] for row in rows]
+    def check_texts(self, ids: np.ndarray | None = None) -> None:
+        """Compare the texts of all items, or of some, with their checksums."""
+        ids = self.column(IDS).values if ids is None else ids
+        for part in tiles(len(ids), _ROWS_AT_ONCE):
+            self.texts.check(ids[part], self.blocks.take(ids[part], [TEXTS])[TEXTS])
 
-    def having(self, column: str, values: Sequence[str | int]) -> list[int]:
-        """Return the ids whose row has one of these values in a column; no checksums are compared."""
-        if column not in COLUMNS:
-            raise ValueError(f"{column!r} is no column of items.")
-        query = f"SELECT id FROM items WHERE {column} IN (SELECT value FROM json_each(?)) ORDER BY id"
-        return [row[0] for row in self.connection.execute(query, [json.dumps(list(values))])]
-
-    def metadata_names(self) -> list[str]:
-        """Return the names of all metadata that items have."""
-        query = "SELECT DISTINCT key FROM items, json_each(metadata)"
-        return [row[0] for row in self.connection.execute(query)]
-
-    def has_labels_besides(self, ids: list[int]) -> bool:
+    def has_labels_besides(self, ids: np.ndarray) -> bool:
         """Return whether an item that is not among these has a label."""
-        query = f"SELECT 1 FROM items WHERE class_id IS NOT NULL AND NOT {HAS_LISTED_ID} LIMIT 1"
-        return self.connection.execute(query, [json.dumps(ids)]).fetchone() is not None
+        labeled = self.blocks.whole(IDS).values[self.blocks.whole(CLASSES).filled(-1) >= 0]
+        return not np.isin(labeled, ids).all()
 
-    def vector_locations(self, ids: list[int]) -> dict[int, VectorLocation]:
+    def vector_locations(self, ids: Sequence[int] | np.ndarray) -> VectorLocations:
         """Return where the vector of each id is; only the vector itself tells whether that is right."""
-        query = f"SELECT id, vector_position, vector_checksum FROM items WHERE {HAS_LISTED_ID}"
-        found = {}
-        for item, position, checksum in self.connection.execute(query, [json.dumps(ids)]):
-            if type(position) is not int or type(checksum) is not int:
-                raise CollectionFormatError.damaged(f"it has lost the location of the vector of item {item}", self.path)
-            found[item] = VectorLocation(position, checksum)
-        if len(found) < len(ids):
-            raise self._missing(next(item for item in ids if item not in found))
-        return found
+        wanted = np.asarray(ids, np.int64)
+        columns = self.blocks.take(wanted, [POSITIONS, VECTOR_SUMS])
+        positions, sums = columns[POSITIONS].filled(-1), columns[VECTOR_SUMS].filled(-1)
+        lost = wanted[(positions < 0) | (sums < 0)]
+        if len(lost):
+            raise self._damaged(f"it has lost the location of the vector of item {lost[0]}")
+        return VectorLocations(positions, sums)
 
     def check_integrity(self) -> None:
-        """Let SQLite examine every page, and compare all rows with the chunks; only inside :meth:`reading`."""
+        """Let SQLite examine every page, and read all items; only inside :meth:`reading`."""
         findings = [row[0] for row in self.connection.execute("PRAGMA integrity_check")]
         if findings != ["ok"]:
-            raise CollectionFormatError.damaged(findings[0], self.path)
-        self._compare_chunks()
+            raise self._damaged(findings[0])
+        names = {row[0] for row in self.connection.execute("SELECT DISTINCT name FROM blocks")}
+        strange = names - set(_column_names(self.fields()))
+        if strange:
+            raise self._damaged(f"it holds blocks of {min(map(str, strange))!r}, which is no column")
+        for _ in self.all_rows():
+            pass
 
-    def _compare_chunks(self) -> None:
-        """Refuse chunks that say anything else than the rows."""
-        fields, rows = self.fields(), self.all_rows()
-        ids, packed = self.chunks.read_codes()
-        columns = {name: self.chunks.read_column(name, {}) for name in _column_names(fields)}
-        start = 0
-        for number, size in enumerate(self.chunks.sizes()):
-            expected = ChunkItems.of(list(islice(rows, size)), fields)
-            found = {name: column[number].to_list() for name, column in columns.items() if number < len(column)}
-            end = start + size
-            same = np.array_equal(ids[start:end], expected.ids) and np.array_equal(packed[start:end], expected.packed)
-            if (size and not same) or found != expected.columns:
-                raise CollectionFormatError.derived(
-                    f"it says something else about its items in the chunk {number} than in their rows", self.path
-                )
-            start = end
-        if next(rows, None) is not None:
-            raise CollectionFormatError.derived("it has rows of items that are in no chunk", self.path)
+    def _all_columns(self) -> dict[str, Column]:
+        return {name: self.column(name) for name in _column_names(self.fields())}
 
-    def _write_chunks(self, generation: int) -> None:
-        """Bring the chunks in step with the rows that this transaction has changed."""
-        arriving = reduce(ChunkItems.joined, self._arriving, ChunkItems.of([], self.fields()))
-        self.chunks.replace(np.union1d(np.array(self._leaving, np.int64), arriving.ids), arriving, generation)
-        if sum(self.chunks.sizes()) != self.meta("n_items"):
-            raise CollectionFormatError.damaged("it holds other items in its rows than in its chunks", self.path)
+    def _rows(self, ids: np.ndarray, columns: Mapping[str, Column], fields: Fields) -> list[Row]:
+        texts, nothing = self.texts.read(ids, columns[TEXTS]), Text(None, {})
+        facts = [columns[name].to_list() for name in (CODES, OWN_CODES, CLASSES, MODELS, POSITIONS, VECTOR_SUMS)]
+        declared = declared_values(columns, fields, len(ids))
+        rows = []
+        for item, known, values in zip(ids.tolist(), declared, zip(*facts, strict=True), strict=True):
+            said = texts.get(item, nothing)
+            metadata = dict(sorted({**said.metadata, **known}.items())) if said.metadata else known
+            rows.append(Row._make((item, *values, said.reference, metadata)))
+        return rows
 
-    def _insert(self, rows: list[Row]) -> None:
-        checksums = [row.checksum for row in rows]
-        self.connection.execute_many(_INSERT, ((*row, checksum) for row, checksum in zip(rows, checksums, strict=True)))
-        self.count("items", len(rows), sum(checksums))
-
-    def _delete(self, ids: list[int]) -> None:
-        if not ids:
-            return
-        chosen = [json.dumps(ids)]
-        n_gone, total = self.connection.execute(
-            f"SELECT count(*), coalesce(sum(checksum), 0) FROM items WHERE {HAS_LISTED_ID}", chosen
-        ).fetchone()
-        self.connection.execute(f"DELETE FROM items WHERE {HAS_LISTED_ID}", chosen)
-        self.count("items", -n_gone, -total)
+    def _replace_texts(
+        self, ids: np.ndarray, references: Sequence[str | None], metadata: Sequence[str | None] | None
+    ) -> None:
+        self.texts.drop(ids)
+        self.blocks.assign(ids, {TEXTS: self.texts.insert(ids, references, metadata)}, self._generation)
 
     def _check_generation(self, n_acknowledged: int) -> None:
         generation = self.meta("generation")
@@ -341,24 +354,15 @@ class Store:
                 self.path.parent,
             )
 
-    def _checked(self, record: tuple[Any, ...]) -> Row:
-        row = checked_row(record)
-        if row is None:
-            raise CollectionFormatError.damaged(f"its item {record[0]} does not match its checksum", self.path)
-        return row
-
     def _check_meta(self) -> None:
         """Refuse damaged meta entries, and another format: either may be new since the last transaction."""
         if self.meta("format") != FORMAT:
-            raise CollectionFormatError.damaged(f"it has become one of format {self.meta('format')}", self.path)
+            raise self._damaged(f"it has become one of format {self.meta('format')}")
         if _sum_of(self.connection.all_meta()) != self.meta(_META_SUM):
-            raise CollectionFormatError.damaged("it holds meta entries that do not match their checksum", self.path)
+            raise self._damaged("it holds meta entries that do not match their checksum")
 
-    def _missing(self, item: int) -> Exception:
-        """Return the error for an item without a row, which is damage if the chunks know the item."""
-        if self.chunks.holds(item):
-            return CollectionFormatError.damaged(f"it has lost the row of item {item}", self.path)
-        return UnknownIdError(item)
+    def _damaged(self, finding: str) -> CollectionFormatError:
+        return CollectionFormatError.damaged(finding, self.path)
 
 
 def _sum_of(meta: dict[str, Any]) -> int:
@@ -368,12 +372,7 @@ def _sum_of(meta: dict[str, Any]) -> int:
 
 
 def _column_names(fields: Fields) -> list[str]:
-    return [CLASSES, *(field_column(name) for name in fields)]
-
-
-def _portions(rows: Iterator[Row]) -> Iterator[list[Row]]:
-    while portion := list(islice(rows, 10_000)):
-        yield portion
+    return [*COLUMNS, *map(field_column, fields)]
 
 
 class _Entries(NamedTuple):
@@ -409,11 +408,11 @@ class ChangeLog:
             return None
         return sorted({item for changed_in, item in log.pairs if changed_in > generation})
 
-    def append(self, generation: int, ids: list[int]) -> None:
-        """Note what a change has touched; start a new log if the old one is full."""
-        log = self.read()
-        new = [(generation, item) for item in ids] if len(ids) <= LOG_CAPACITY else []
-        if len(log.pairs) + len(ids) <= LOG_CAPACITY:
+    def append(self, generation: int, changed: Sequence[np.ndarray]) -> None:
+        """Note the ids that a change has touched; start a new log if the old one is full."""
+        log, n_ids = self.read(), sum(map(len, changed))
+        new = [(generation, item) for ids in changed for item in ids.tolist()] if n_ids <= LOG_CAPACITY else []
+        if len(log.pairs) + n_ids <= LOG_CAPACITY:
             log = _Entries(log.start, generation, log.pairs + new)
         else:
             log = _Entries(generation - 1 if new else generation, generation, new)

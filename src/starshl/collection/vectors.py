@@ -97,11 +97,11 @@ def create_vectors(folder: Path, vector_dtype: VectorDtype, hasher: BaseHasher) 
     return {"vector_dtype": vector_dtype, "vector_file": FIRST_FILE, "n_columns": layout.n_columns, "n_records": 0}
 
 
-class VectorLocation(NamedTuple):
-    """Where the vector of an item is: the number of its record in the file, and what its checksum must be."""
+class VectorLocations(NamedTuple):
+    """Where vectors of items are: the numbers of their records in the file, and what their checksums must be."""
 
-    position: int
-    checksum: int
+    positions: np.ndarray
+    checksums: np.ndarray
 
 
 class VectorsGone(CollectionFormatError):
@@ -121,21 +121,20 @@ class VectorFile:
         weakref.finalize(self, os.close, self._handle)
         self._mapped = np.empty(0, layout.dtype)
 
-    def read(self, ids: Sequence[int], locations: dict[int, VectorLocation]) -> np.ndarray:
+    def read(self, ids: Sequence[int], locations: VectorLocations) -> np.ndarray:
         """Return the vectors of items as float64, given where each is."""
         return self.layout.unpack(self.records(ids, locations))
 
-    def records(self, ids: Sequence[int], locations: dict[int, VectorLocation]) -> np.ndarray:
+    def records(self, ids: Sequence[int], locations: VectorLocations) -> np.ndarray:
         """Return the records of items, or refuse the file if one is not what was stored."""
-        positions = np.array([locations[item].position for item in ids], np.int64)
-        if len(positions) and positions.min() < 0:
-            raise self._damaged(ids[int(positions.argmin())])
+        positions = locations.positions
         n_records = int(positions.max()) + 1 if len(positions) else 0
         self.check_length(n_records)
         records = self._mapping(n_records)[positions]
-        for item, found in zip(ids, checksums(ids, records), strict=True):
-            if found != locations[item].checksum:
-                raise self._damaged(item)
+        wrong = np.flatnonzero(checksums(ids, records) != locations.checksums)
+        if len(wrong):
+            item = ids[int(wrong[0])]
+            raise CollectionFormatError.damaged(f"the vector of item {item} does not match its checksum", self._path)
         return records
 
     def find(self, wanted: Container[bytes], n_records: int) -> dict[int, bytes]:
@@ -175,9 +174,6 @@ class VectorFile:
                 f"{str(self._path)!r} cannot be read ({error.strerror}). Nothing was read."
             ) from error
 
-    def _damaged(self, item: int) -> CollectionFormatError:
-        return CollectionFormatError.damaged(f"the vector of item {item} does not match its checksum", self._path)
-
 
 def batches(ids: list[int]) -> Iterator[list[int]]:
     """Yield ids in portions whose vectors fit in memory."""
@@ -185,14 +181,15 @@ def batches(ids: list[int]) -> Iterator[list[int]]:
         yield ids[part]
 
 
-def checksums(ids: Sequence[int], records: np.ndarray) -> list[int]:
+def checksums(ids: Sequence[int], records: np.ndarray) -> np.ndarray:
     """Return the checksum of each record, which also covers the id that it belongs to."""
     width, content = records.dtype.itemsize, memoryview(records.tobytes())
     starts = range(0, len(content), width)
-    return [
+    sums = (
         zlib.crc32(content[start : start + width], zlib.crc32(_ID.pack(item)))
         for item, start in zip(ids, starts, strict=True)
-    ]
+    )
+    return np.fromiter(sums, np.int64, len(ids))
 
 
 def append_records(path: Path, records: np.ndarray, n_records: int) -> None:

@@ -190,6 +190,9 @@ class BucketItems(HammingItems):
         added, max_codes = Buckets(to_planes(codes), None, ids), self._max_codes(len(self) + len(ids))
         return self.of(self.n_bits, self.buckets.joined(added, max_codes) if len(self) else added.merged(max_codes))
 
+    def without_capacity(self) -> Self:
+        return self  # they have none
+
     def selected(self, mask: np.ndarray) -> Self:
         kept, _ = self.buckets.selected(mask)
         return self.of(self.n_bits, kept.merged(self._max_codes(len(kept.ids))))

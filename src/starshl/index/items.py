@@ -73,6 +73,10 @@ class IndexItems(ABC):
     def selected(self, mask: np.ndarray) -> Self:
         """Return the items at the positions whose mask is set."""
 
+    def without_capacity(self) -> Self:
+        """Return the same items, for which room is made again before others are appended."""
+        return self.selected(np.ones(len(self), np.bool_))
+
     @abstractmethod
     def find(self, ids: np.ndarray) -> np.ndarray:
         """Return the position of each id, -1 where there is none."""
@@ -195,6 +199,10 @@ class FlatItems(PlaneItems):
         planes[:, : self.n_items] = self.planes[:, : self.n_items]
         id_buffer[: self.n_items] = self.ids
         return replace(self, planes=planes, id_buffer=id_buffer)
+
+    def without_capacity(self) -> Self:
+        # The planes may stay as wide: what they have room for is told by the ids.
+        return replace(self, id_buffer=self.ids)
 
     def selected(self, mask: np.ndarray) -> Self:
         planes = np.ascontiguousarray(self.planes[:, : self.n_items][:, mask])

@@ -87,6 +87,13 @@ class MemoryIndex(HammingIndex):
         """Return one boolean per item, in the order of ``ids``: whether it has one of these ids, given as int64."""
         return self._items.mask(ids)
 
+    def __copy__(self) -> Self:
+        """Return an index that shares the items: a change of either one leaves the other as it is."""
+        copied = type(self).__new__(type(self))
+        with self._changing:
+            copied.__setstate__(vars(self) | {"_items": self._items.without_capacity()})
+        return copied
+
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the lock and the spare capacity, into which the original and its copy could both append."""
         with self._changing:

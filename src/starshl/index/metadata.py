@@ -26,15 +26,26 @@ def metadata_texts(metadata: Sequence[Mapping[str, Any]] | None, n_items: int) -
     """Return one dictionary per item as JSON."""
     if metadata is None:
         return ["{}"] * n_items
+    check_dictionaries(metadata, n_items)
+    return [json_text(entry, f"metadata[{number}]") for number, entry in enumerate(metadata)]
+
+
+def check_dictionaries(metadata: Sequence[Mapping[str, Any]], n_items: int) -> None:
+    """Refuse anything but one dictionary per item."""
     if len(metadata) != n_items:
         raise ValueError(f"There are {len(metadata)} dictionaries of metadata for {n_items} items; give one per item.")
-    return [json_text(entry, f"metadata[{number}]") for number, entry in enumerate(metadata)]
+    for number, entry in enumerate(metadata):
+        _check_dictionary(entry, f"metadata[{number}]")
+
+
+def _check_dictionary(entry: object, role: str) -> None:
+    if not isinstance(entry, Mapping):
+        raise ValueError(f"{role} is a {type(entry).__name__}; it must be a dictionary, such as {{'label': 3}}.")
 
 
 def json_text(entry: Mapping[str, Any], role: str) -> str:
     """Return a dictionary as JSON, NumPy numbers included; ``role`` names it in errors."""
-    if not isinstance(entry, Mapping):
-        raise ValueError(f"{role} is a {type(entry).__name__}; it must be a dictionary, such as {{'label': 3}}.")
+    _check_dictionary(entry, role)
     entry = dict(entry)
     _check_value(entry, role)
     try:

@@ -185,15 +185,15 @@ def verify(folder: Folder, progress: Progress = None, as_json: AsJson = False) -
 
 
 def rebuild(folder: Folder, progress: Progress = None, as_json: AsJson = False) -> None:
-    """Make damaged chunks anew from the items.
+    """Make a damaged log of changes anew.
 
-    Items, vectors and texts stay as they are. If one of them is damaged, nothing changes.
+    The log tells readers what to read again. Items stay as they are; if one is damaged, nothing changes.
     """
     from ...collection.collection import Collection
 
     with busy("rebuilding", progress):
         answer: dict[str, Any] = {"folder": str(folder), "items": Collection.rebuild(folder)}
-    print_answer(answer, f"The chunks and the log of {counted(answer['items'], 'item')} were made anew", as_json)
+    print_answer(answer, f"The log of changes to {counted(answer['items'], 'item')} was made anew", as_json)
 
 
 def export(folder: Folder, output: Output, progress: Progress = None, as_json: AsJson = False) -> None:
