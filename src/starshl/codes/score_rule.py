@@ -31,6 +31,13 @@ class ScoreRule:
         The unit u, a difference between distances that matters as much as a factor e of the probability, at weight 1.
     saturation : float
         The distance :math:`d_0`, beyond which an item is no neighbor, and distances hardly count.
+
+    Examples
+    --------
+    >>> from starshl.codes import ScoreRule
+    >>> rule = ScoreRule(class_weight=1, unit=2, saturation=10)
+    >>> rule.scores([0, 10, 30], [1.0, 1.0, 0.5]).round(2).tolist()
+    [0.0, 10.0, 12.39]
     """
 
     class_weight: float
