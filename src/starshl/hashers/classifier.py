@@ -18,7 +18,7 @@ from sklearn.utils import ClassifierTags, Tags, get_tags
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from .._common.bundle import pack_values, unpack_values
-from .._common.labels import Labels, LabelsLike, check_labels
+from .._common.labels import Labels, LabelsLike
 from .._common.threads import single_threaded_blas
 from .._common.validation import Rows, SamplesLike, Seed, check_integer, check_rows
 from ..codes.binary import BinaryCodes
@@ -198,14 +198,6 @@ class ClassifierHasher(WordHasher):
     def predict_training(self, X: SamplesLike) -> np.ndarray:
         """Return the class of each row of the fit, predicted by a classifier that has not seen it."""
         return self.classes_[self.training_proba().argmax(axis=1)]
-
-    def score(self, X: SamplesLike, y: LabelsLike = None) -> float:
-        """Return the accuracy over labeled rows."""
-        predicted = self.predict(X)
-        labels = check_labels(y, len(predicted))
-        if not labels.labeled.any():
-            raise ValueError("y has no labels, so there is no accuracy. Give the labels of some rows.")
-        return float(np.mean(predicted[labels.labeled] == labels.classes[labels.index[labels.labeled]]))
 
     @property
     def training_codes_(self) -> BinaryCodes:

@@ -85,6 +85,15 @@ class WordHasher(BaseHasher):
     def _make_words(self) -> HammingWords:
         return HammingWords(self.codewords_, self.sharpness_, self.codebook_.positions(self.classes_))
 
+    def score(self, X: SamplesLike, y: LabelsLike = None) -> float:
+        """Return the accuracy over labeled rows or, without labels, the mean log probability of the chosen class."""
+        shares = self.predict_proba(X)
+        labels = check_labels(y, len(shares))
+        if not labels.labeled.any():
+            return float(np.mean(np.log(shares.max(axis=1))))
+        predicted = self.classes_[shares[labels.labeled].argmax(axis=1)]
+        return float(np.mean(predicted == labels.classes[labels.index[labels.labeled]]))
+
     def encode(self, X: SamplesLike) -> BinaryCodes:
         """Return codes of queries for searches that only count bits, as packed bytes."""
         return super().encode(X) if self.words is None else self._query_codes(self.predict_proba(X))

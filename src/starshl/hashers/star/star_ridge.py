@@ -276,15 +276,6 @@ class StarRidge(WordHasher, KernelHasher):
             )
         return scores
 
-    def score(self, X: SamplesLike, y: LabelsLike = None) -> float:
-        """Return the accuracy over labeled rows or, without labels, the mean log probability of the chosen class."""
-        shares = self.predict_proba(X)
-        labels = check_labels(y, len(shares))
-        if not labels.labeled.any():
-            return float(np.mean(np.log(shares.max(axis=1))))
-        predicted = self.classes_[shares[labels.labeled].argmax(axis=1)]
-        return float(np.mean(predicted == labels.classes[labels.index[labels.labeled]]))
-
     @property
     def training_codes_(self) -> BinaryCodes:
         """Codes of the training rows as items: codewords of labels, and leave-one-out codes where unlabeled."""
