@@ -39,11 +39,11 @@ def test_items_that_pass_filters_are_counted(shared, body, expected):
 def test_a_removal_by_filter_is_stored_once_however_often_it_is_sent(ask):
     body, key = {"where": {"price": {"<": 10}}, "labels": ["a"]}, {"Idempotency-Key": "cleanup"}
     first = ask("POST", f"{THINGS}/items/remove", json=body, headers=key).json()
-    assert first == {"ids": [0, 3, 6, 9], "n_items": 4, "repeated": False}
+    assert first == {"ids": [0, 3, 6, 9], "n_items": 4, "repeated": False, "notes": []}
     vector = [0.0] * 8
     ask("PUT", f"{THINGS}/items", json={"items": [{"id": 0, "vector": vector, "label": "a", "metadata": {"price": 1}}]})
     again = ask("POST", f"{THINGS}/items/remove", json=body, headers=key).json()
-    assert again == {"ids": [0, 3, 6, 9], "n_items": 4, "repeated": True}
+    assert again == {"ids": [0, 3, 6, 9], "n_items": 4, "repeated": True, "notes": []}
     assert ask("GET", f"{THINGS}/items/0").status_code == 200
     none = ask("POST", f"{THINGS}/items/remove", json={"where": {"price": {">": 1000}}})
     assert (none.status_code, none.json()["n_items"]) == (200, 0)
@@ -54,7 +54,7 @@ def test_a_removal_of_very_many_items_only_counts_them(ask, monkeypatch):
     body, key = {"labels": ["a", "b"]}, {"Idempotency-Key": "many"}
     for repeated in (False, True):
         removed = ask("POST", f"{THINGS}/items/remove", json=body, headers=key).json()
-        assert removed == {"ids": None, "n_items": 40, "repeated": repeated}
+        assert removed == {"ids": None, "n_items": 40, "repeated": repeated, "notes": []}
 
 
 @pytest.mark.parametrize("body", [{}, {"ids": [1], "labels": ["a"]}, {"labels": []}, {"where": {}}])

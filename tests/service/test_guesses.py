@@ -54,7 +54,7 @@ def test_a_page_is_accepted_once_however_often_it_is_sent_and_undone_at_once(ask
     body = {"ids": [item["id"] for item in page], "labels": [label] * 5}
     for repeated in (False, True):
         answer = ask("POST", f"{GUESSES}/accept", json=body, headers={"Idempotency-Key": "one"}).json()
-        assert answer == {"ids": body["ids"], "n_items": 5, "repeated": repeated}
+        assert answer == {"ids": body["ids"], "n_items": 5, "repeated": repeated, "notes": []}
     assert ask("POST", f"{THINGS}/items/count", json={"labels": [label]}).json()["count"] == 15
     assert not ask("GET", GUESSES).json()["is_current"]
     ask("PUT", f"{THINGS}/labels", json={"items": [{"id": body["ids"][0], "label": "z"}]})

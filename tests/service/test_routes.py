@@ -42,7 +42,7 @@ def test_searches_sent_together_give_what_they_give_alone(shared, rows):
 def test_items_are_added_replaced_labeled_updated_and_removed(ask, rows):
     vector = rows[0].tolist()
     added = ask("POST", f"{THINGS}/items", json={"items": [{"vector": vector, "label": "a"}, {"vector": vector}]})
-    assert (added.status_code, added.json()) == (201, {"ids": [60, 61], "n_items": 2, "repeated": False})
+    assert (added.status_code, added.json()) == (201, {"ids": [60, 61], "n_items": 2, "repeated": False, "notes": []})
     assert ask("PUT", f"{THINGS}/items", json={"items": [{"id": 60, "vector": vector}]}).status_code == 200
     assert ask("GET", f"{THINGS}/items/60").json()["label"] is None
     labels = {"items": [{"id": 60, "label": "c"}, {"id": 0, "label": None}]}
@@ -77,8 +77,8 @@ def test_a_repeated_key_stores_once_and_another_body_is_refused(ask, rows):
     body, key = {"items": [{"vector": rows[0].tolist()}]}, {"Idempotency-Key": "a-key"}
     first = ask("POST", f"{THINGS}/items", json=body, headers=key).json()
     again = ask("POST", f"{THINGS}/items", json=body, headers=key).json()
-    assert first == {"ids": [60], "n_items": 1, "repeated": False}
-    assert again == {"ids": [60], "n_items": 1, "repeated": True}
+    assert first == {"ids": [60], "n_items": 1, "repeated": False, "notes": []}
+    assert again == {"ids": [60], "n_items": 1, "repeated": True, "notes": []}
     other = {"items": [{"vector": rows[1].tolist()}]}
     problem(ask("POST", f"{THINGS}/items", json=other, headers=key), 422, "idempotency-key-reused")
     problem(ask("DELETE", f"{THINGS}/items/3", headers=key), 422, "idempotency-key-reused")
