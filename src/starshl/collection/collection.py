@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -46,6 +48,7 @@ from .items import Row, item_of
 from .journal import check_entry, check_receipt, find_receipt, read_entries
 from .labels import check_kind, item_labels, kind_of, label_text
 from .model_classes import ModelClasses, texts_of_classes
+from .notebook import Found, cards_html
 from .options import FilterKeywords, Filters, Metric, SearchKeywords, SearchOptions, takes_keywords
 from .predictions import check_has_classes, predicted
 from .previews import delete_previews, find_preview
@@ -63,6 +66,7 @@ if TYPE_CHECKING:
     from ..hashers.base import BaseHasher
 
 sklearn_validation = library("sklearn.utils.validation")
+_FIRST_SHOWN = 12  # items, in a notebook
 
 
 class Collection:
@@ -193,6 +197,20 @@ class Collection:
         with self.reading() as (state, _):
             items, bits = counted(len(state.index), "item"), counted(state.index.n_bits, "bit")
             return f"{name}, {items}, {bits} of {state.space.method})"
+
+    def _repr_html_(self) -> str | None:
+        if not self._session.is_open:
+            return None
+        return f"<p>{escape(repr(self))}</p>{cards_html(self, self.get(self.ids[:_FIRST_SHOWN])) or ''}"
+
+    def explore(self, *, height: int = 760) -> Any:
+        """Show the pages of the explorer over this collection; a notebook shows them below the cell.
+
+        They are at ``.address``, only for this machine, and stop with the process or with ``.close()``. What is labeled
+        there is in this collection at once. Needs ``starshl[serve]``; see :class:`starshl.service.Explorer`.
+        """
+        # A service stands on collections, so this is the one place where one of them asks for it, by name.
+        return importlib.import_module("starshl.service").Explorer(self, height)
 
     def __len__(self) -> int:
         with self.reading() as (state, _):
@@ -564,7 +582,7 @@ class Collection:
                 found = rejecting(found, novelty_of(state.hasher, X), options.reject)
             if options.explain:
                 found = with_explanations(state, store, X, items, found, options.metric or "euclidean", pause)
-        return found
+        return Found(found, self)
 
     def explain(self, X: SamplesLike, hits: Iterable[Hit | int], *, metric: Metric = "euclidean") -> list[Explanation]:
         """Say why items match a query: one :class:`Explanation` per hit, which prints as a few sentences.

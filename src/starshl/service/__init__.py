@@ -9,11 +9,13 @@ from .._common.lazy import on_first_use
 if TYPE_CHECKING:
     from .app import create_app
     from .http.server import BackgroundServer
+    from .notebook import Explorer
     from .searcher import Searcher
     from .service import Service
 
 __all__ = [
     "BackgroundServer",
+    "Explorer",
     "Searcher",
     "Service",
     "create_app",
@@ -24,6 +26,7 @@ __getattr__, __dir__ = on_first_use(
     {
         "app": ["create_app"],
         "http.server": ["BackgroundServer"],
+        "notebook": ["Explorer"],
         "searcher": ["Searcher"],
         "service": ["Service"],
     },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -85,7 +86,11 @@ def create_app(open_service: Callable[[Observer], Service], settings: Settings |
         try:
             yield
         finally:
-            await asyncio.to_thread(service.close)
+            # In a thread of its own: where a process ends, pools take nothing any more.
+            closing = threading.Thread(target=service.close)
+            closing.start()
+            while closing.is_alive():
+                await asyncio.sleep(0.01)
 
     app = _DescribedApp(
         title="starshl",
@@ -106,7 +111,7 @@ def create_app(open_service: Callable[[Observer], Service], settings: Settings |
         app.include_router(part)
     app.add_middleware(RequestLimits, settings=settings)
     app.add_middleware(Guard, settings=settings)
-    app.add_middleware(RequestContext, metrics=metrics)
+    app.add_middleware(RequestContext, metrics=metrics, settings=settings)
     return app
 
 

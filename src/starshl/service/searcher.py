@@ -28,7 +28,7 @@ from ..collection.options import ALL_ITEMS, Filters, SearchOptions
 from ..exceptions import UnknownIdError
 from .batching import Batcher, chain_future, map_future
 from .encoding import Classification, EncodedRows, RowsKind, can_predict, check_predicts, check_vectors, predictions
-from .errors import BusyError, UnknownError, worded
+from .errors import BusyError, ConflictError, UnknownError, worded
 from .lock import ReadersWriterLock
 from .observer import Observer
 from .writes import NewItems, WriteKey, Writer
@@ -59,7 +59,7 @@ class Searcher:
 
     Parameters
     ----------
-    folder : path of the collection
+    folder : path of the collection, or an open one, which stays open
     name : str, default=None
         What to call it; the name of the folder if None.
     read_only : bool, default=False
@@ -76,19 +76,20 @@ class Searcher:
 
     def __init__(
         self,
-        folder: str | Path,
+        folder: str | Path | Collection,
         *,
         name: str | None = None,
         read_only: bool = False,
         n_jobs: int | None = None,
         observer: Observer | None = None,
     ) -> None:
-        self.folder = Path(folder)
+        self._is_shared = isinstance(folder, Collection)
+        self.folder = folder.folder if isinstance(folder, Collection) else Path(folder)
         self.name = self.folder.resolve().name if name is None else name
         self.read_only = read_only
         self._n_jobs = n_jobs
         self._observer = Observer() if observer is None else observer
-        self._collection = self._open()
+        self._collection = folder if isinstance(folder, Collection) else self._open()
         # Known without asking the collection, which may be closed for a moment while others wait.
         self._hasher = self._collection.hasher
         self._lock = ReadersWriterLock()
@@ -266,6 +267,8 @@ class Searcher:
 
     def replace_folder(self, replace: Callable[[], None]) -> Future[None]:
         """Call a function that replaces the folder while it is not in use, and open the collection again."""
+        if self._is_shared:
+            raise ConflictError("This collection is open elsewhere in this process. Close it, then serve its folder.")
 
         def swap() -> None:
             with self._lock.exclusive():
@@ -288,7 +291,8 @@ class Searcher:
             self.writer.close()
             with self._lock.exclusive():
                 self._is_closed = True
-                self._collection.close()
+                if not self._is_shared:
+                    self._collection.close()
 
     def _open(self) -> Collection:
         return Collection(self.folder, read_only=self.read_only, n_jobs=self._n_jobs)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..collection.collection import Collection
 from . import inputs
 from .errors import UnknownError
 from .jobs import JobLog, Jobs, resolve_interrupted
@@ -24,7 +25,7 @@ class Service:
 
     Parameters
     ----------
-    folders : paths of collections; the name of each folder is the name of its collection
+    folders : paths of collections, or open ones, which stay open; the name of each folder is that of its collection
     read_only : bool, default=False
     n_jobs : int, default=None
         Threads of one search.
@@ -36,7 +37,7 @@ class Service:
 
     def __init__(
         self,
-        folders: Sequence[str | Path],
+        folders: Sequence[str | Path | Collection],
         *,
         read_only: bool = False,
         n_jobs: int | None = None,
@@ -49,19 +50,21 @@ class Service:
         self.jobs = Jobs()
         self.is_closing = False
         try:
-            for folder in map(Path, folders):
+            for given in folders:
+                is_open = isinstance(given, Collection)
+                folder = Path(given.folder if isinstance(given, Collection) else given).resolve()
                 name = _checked_name(folder, self.searchers)
-                if not read_only:
-                    recover_folder(folder.resolve())
+                if not (read_only or is_open):
+                    recover_folder(folder)
                 self.searchers[name] = Searcher(
-                    folder.resolve(), name=name, read_only=read_only, n_jobs=n_jobs, observer=observer
+                    given if is_open else folder, name=name, read_only=read_only, n_jobs=n_jobs, observer=observer
                 )
                 beside = folder.resolve().with_name(f"{name}.snapshots")
                 self._snapshots[name] = SnapshotFolder(beside if snapshots is None else Path(snapshots) / name)
                 self._workspaces[name] = Workspace(self.searchers[name], self.jobs)
-                if not read_only:
+                if not (read_only or is_open):
                     # Nobody else writes to the collection now, so nothing of this is in use.
-                    delete_leftovers(folder.resolve())
+                    delete_leftovers(folder)
                     self._snapshots[name].delete_drafts()
                     self._read_jobs(name)
         except BaseException:

@@ -153,12 +153,16 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Where a service listens, who may use it, and how much of it."""
+    """Where a service listens, who may use it, and how much of it.
+
+    ``in_frames`` lets pages of this machine, such as notebooks, show those of the service in a frame.
+    """
 
     host: str = "127.0.0.1"
     port: int = 8000
     tokens: Tokens = field(default_factory=lambda: Tokens([]))
     limits: Limits = field(default_factory=Limits)
+    in_frames: bool = False
 
     def check(self) -> None:
         """Refuse to listen to other machines without tokens."""

@@ -87,7 +87,7 @@ class Guard:
     def _refusal(self, scope: Scope) -> Response | None:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         if not len(self._settings.tokens):
-            return _refused_site(scope, headers) or self._refused_rate(scope, None)
+            return _refused_site(scope, headers, in_frames=self._settings.in_frames) or self._refused_rate(scope, None)
         right = needed_right(scope["method"], scope["path"])
         text, is_cookie = _given_token(scope, headers)
         token = self._settings.tokens.find(text) if text else None
@@ -141,11 +141,11 @@ class RateLimiter:
         return 0.0 if level >= 1.0 else (1.0 - level) / self._rate
 
 
-def _refused_site(scope: Scope, headers: dict[str, str]) -> Response | None:
+def _refused_site(scope: Scope, headers: dict[str, str], *, in_frames: bool) -> Response | None:
     """Refuse what a page of another site makes a browser send to a service that needs no token."""
     if not _is_for_localhost(headers):
         return problem(scope, 403, "This service has no tokens and answers only to localhost, 127.0.0.1 or [::1].")
-    if _is_cross_site(scope["method"], headers):
+    if _is_cross_site(scope["method"], headers, in_frames=in_frames):
         return problem(scope, 403, "This request comes from a page of another site. Use a token.")
     return None
 
@@ -210,16 +210,17 @@ def _is_for_localhost(headers: Mapping[str, str]) -> bool:
     return host is not None and is_loopback(host)
 
 
-def _is_cross_site(method: str, headers: Mapping[str, str]) -> bool:
+def _is_cross_site(method: str, headers: Mapping[str, str], *, in_frames: bool = False) -> bool:
     """Return whether a page of another origin makes a browser send this; programs send none of these headers.
 
-    A link from elsewhere may open a page here: whoever set it cannot see what it shows.
+    A link from elsewhere may open a page here, as may a frame of a notebook: whoever set it cannot see what it shows.
     """
     if "origin" in headers:
         return not _has_same_origin(headers)
     if headers.get("sec-fetch-site") not in ("cross-site", "same-site"):
         return False
-    is_link = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+    opens = ("document", "iframe") if in_frames else ("document",)
+    is_link = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") in opens
     return not (is_link and method in ("GET", "HEAD"))
 
 

@@ -8,7 +8,7 @@ import re
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import inf
 
 from starlette.exceptions import HTTPException
@@ -21,11 +21,12 @@ from .metrics import Metrics
 from .problems import problem
 
 _log = logging.getLogger("starshl.service.requests")
-# Pages load nothing from other sites, run no scripts but files of this service, and are shown in no frame.
+# Pages load nothing from other sites, and run no scripts but files of this service.
+_POLICY = b"default-src 'self'; img-src 'self' data: blob:; base-uri 'none'; form-action 'self'; frame-ancestors "
+_NO_FRAME = b"'none'"
+_NOTEBOOKS = b"http://localhost:* http://127.0.0.1:* https://localhost:* vscode-webview:"
 _SECURITY_HEADERS = {
     b"cache-control": b"no-store",
-    b"content-security-policy": b"default-src 'self'; img-src 'self' data: blob:; base-uri 'none'; form-action 'self'; "
-    b"frame-ancestors 'none'",
     b"referrer-policy": b"same-origin",
     b"x-content-type-options": b"nosniff",
 }
@@ -38,9 +39,11 @@ _UPLOADS = re.compile(r"/api/v1/collections/[^/]+/(snapshots/[^/]+|import|model)
 class RequestContext:
     """Gives each request an id, which the answer and the log carry; a client may choose it with X-Request-Id."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, settings: Settings) -> None:
         self._app = app
         self._metrics = metrics
+        policy = _POLICY + (_NOTEBOOKS if settings.in_frames else _NO_FRAME)
+        self._headers = _SECURITY_HEADERS | {b"content-security-policy": policy}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -54,7 +57,7 @@ class RequestContext:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message = {**message, "headers": _completed(message.get("headers", ()), request_id)}
+                message = {**message, "headers": _completed(message.get("headers", ()), self._headers, request_id)}
             await send(message)
 
         # Whoever asks for the head of an answer gets that of a GET; the server leaves the body out.
@@ -86,11 +89,13 @@ class RequestContext:
         _log.info("request", extra={"fields": fields})
 
 
-def _completed(headers: Iterable[tuple[bytes, bytes]], request_id: str) -> list[tuple[bytes, bytes]]:
-    """Return headers with the id, and with those for security that the answer does not set itself."""
+def _completed(
+    headers: Iterable[tuple[bytes, bytes]], usual: Mapping[bytes, bytes], request_id: str
+) -> list[tuple[bytes, bytes]]:
+    """Return headers with the id, and with the usual ones that the answer does not set itself."""
     given = list(headers)
     names = {name.lower() for name, _ in given}
-    defaults = [(name, value) for name, value in _SECURITY_HEADERS.items() if name not in names]
+    defaults = [(name, value) for name, value in usual.items() if name not in names]
     return [*given, *defaults, (b"x-request-id", request_id.encode())]
 
 

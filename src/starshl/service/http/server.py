@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import json
 import logging
 import signal
@@ -36,7 +37,7 @@ def run(app: ASGIApp, settings: Settings, listener: socket.socket) -> None:
 
 
 class BackgroundServer:
-    """Serves an app from a thread of this process, for notebooks and tests.
+    """Serves an app from a thread of this process, for notebooks and tests, until it is closed or the process ends.
 
     Parameters
     ----------
@@ -56,8 +57,10 @@ class BackgroundServer:
         self.port: int = listener.getsockname()[1]
         self.address = f"http://{settings.host}:{self.port}"
         self._server = _server(app, settings)
-        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [listener]})
+        # The end of a process waits for other threads first, and only then runs what would end this one.
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [listener]}, daemon=True)
         self._thread.start()
+        atexit.register(self.close)
         while not self._server.started and self._thread.is_alive():
             time.sleep(0.01)
         if not self._server.started:
@@ -65,6 +68,7 @@ class BackgroundServer:
 
     def close(self) -> None:
         """Finish the running requests, close the service, and stop."""
+        atexit.unregister(self.close)
         self._server.should_exit = True
         self._thread.join()
 
