@@ -172,6 +172,11 @@ def read_set(name: str, seed: int, n_items: int) -> tuple[np.ndarray, np.ndarray
         X, labels = read_grocery()
         order = np.random.default_rng(seed).permutation(len(labels))[: int(0.9 * len(labels))]
         return X[order], labels[order]
+    if name == "banking77":
+        with np.load(Path(os.environ["STARSHL_DATA"]) / "banking77_minilm384.npz") as arrays:
+            X, labels = arrays["X"].astype(np.float32), arrays["y"]
+        order = np.random.default_rng(seed).permutation(len(labels))[:n_items]
+        return X[order], labels[order]
     data = get("caltech101" if name == "caltech10" else name)
     own = np.flatnonzero(np.isin(data.y, data.extra["top10"])) if name == "caltech10" else np.arange(len(data.y))
     rows = np.random.default_rng(seed).permutation(own)[: min(n_items, int(0.9 * len(own)))]

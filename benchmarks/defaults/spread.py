@@ -143,8 +143,9 @@ def by_spread_labels(rows: Draw, given: np.ndarray) -> Iterator[dict]:
 def by_final_fit(rows: Draw, given: np.ndarray) -> Iterator[dict]:
     """What StarRidge says of unlabeled rows, each without its own spread label."""
     fitted = StarRidge(32, random_state=0).fit(rows.X, given, graph=rows.graph)
-    yield honesty("StarRidge", fitted.training_proba(), rows.y, given) | {"note": fitted.choice_}
-    yield from of_new_rows("StarRidge", fitted, fitted.training_codes_, rows)
+    shares = fitted.training_proba()
+    yield honesty("StarRidge", shares, rows.y, given) | {"note": fitted.choice_}
+    yield of_codes("StarRidge", fitted, fitted.training_codes_, shares, rows, given)
 
 
 def by_labeled_rows(rows: Draw, given: np.ndarray) -> Iterator[dict]:
@@ -152,21 +153,32 @@ def by_labeled_rows(rows: Draw, given: np.ndarray) -> Iterator[dict]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # nearly every labeled row has a class of its own
         fitted = StarRidge(32, random_state=0).fit(rows.X[labeled], given[labeled])
-    figures = honesty("labeled rows only", fitted.predict_proba(rows.X), rows.y, given)
+    shares = fitted.predict_proba(rows.X)
+    figures = honesty("labeled rows only", shares, rows.y, given)
     # With one label per class, its probabilities are nearly equal, and classes alone rank better.
     classes = np.eye(rows.y.max() + 1)[fitted.predict(rows.X)]
     figures["p10"] = max(figures["p10"], precision_of_probabilities(classes[given < 0], rows.y[given < 0]))
     yield figures
-    yield from of_new_rows("labeled rows only", fitted, fitted.encode_database(rows.X, given), rows)
+    yield of_codes("labeled rows only", fitted, fitted.encode_database(rows.X, given), shares, rows, given)
 
 
-def of_new_rows(method: str, fitted: StarRidge, items: BinaryCodes, rows: Draw) -> Iterator[dict]:
-    """What a fit says of new rows, and what these find among the codes of all rows of the fit."""
+def of_codes(
+    method: str, fitted: StarRidge, items: BinaryCodes, shares: np.ndarray, rows: Draw, given: np.ndarray
+) -> dict:
+    """What a fit says of new rows, and what these find among the codes of the rows of the fit.
+
+    Where no new rows are left, rows without a label ask for each other.
+    """
+    method, decoded = f"{method}, codes", fitted.words.decode(items.to_signs())
     X, y = rows.unseen
-    if len(y):
-        shares = fitted.predict_proba(X)
-        figures = honesty(f"{method}, new rows", shares, y, np.full(len(y), -1))
-        yield figures | {"p10": nearest_of_class(shares @ fitted.words.decode(items.to_signs()).T, y, rows.y)}
+    if not len(y):
+        rest = given < 0
+        likely = shares[rest] @ decoded[rest].T
+        np.fill_diagonal(likely, -1.0)
+        return {"method": method, "p10": nearest_of_class(likely, rows.y[rest], rows.y[rest])}
+    shares = fitted.predict_proba(X)
+    found = {"p10": nearest_of_class(shares @ decoded.T, y, rows.y)}
+    return honesty(method, shares, y, np.full(len(y), -1)) | found
 
 
 def by_paper(rows: Draw, given: np.ndarray) -> Iterator[dict]:

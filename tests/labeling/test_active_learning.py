@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from starshl import NeighborGraph
+from starshl import NeighborGraph, spread_labels
 from starshl._common.threads import using_threads
 from starshl.labeling.active_learning import choose_informative, predict_labels
 from starshl.labeling.events import Answer, agreement_curve
@@ -59,6 +59,60 @@ def test_the_graph_chooses_items_as_long_as_classes_are_found_and_all_experts_la
     known = predict_labels(graph, coordinates, given_classes(points[1], 30), 3)
     assert not np.array_equal(finding.beliefs, finding.probabilities)
     assert known.beliefs is known.probabilities
+
+
+@pytest.fixture(scope="module")
+def many_classes():
+    """Rows of 40 classes of unequal size, of which some have no label, some one, and some several."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(40), np.linspace(6, 30, 40).astype(int))
+    rows = 2.0 * rng.standard_normal((40, 12))[y] + rng.standard_normal((len(y), 12))
+    given = np.full(len(y), -1)
+    for label, n_labels in enumerate([1] * 6 + [4] * 30):  # four classes have none
+        given[np.flatnonzero(y == label)[:n_labels]] = label
+    return rows, y, given, NeighborGraph.of_rows(rows)
+
+
+def test_confidences_allow_for_classes_without_a_name(many_classes):
+    rows, y, given, graph = many_classes
+    estimate, rest = predict_labels(graph, rows, given, 36), given < 0
+    right = np.mean(estimate.predicted[rest] == y[rest])
+    every_class_has_a_label = spread_labels(rows, given, graph=graph).confidences[rest].mean()
+    assert every_class_has_a_label > right + 0.1
+    assert abs(estimate.confidences[rest].mean() - right) < abs(every_class_has_a_label - right)
+    without_name = 1 - estimate.probabilities.sum(axis=1)
+    assert without_name[rest & (y >= 36)].mean() > 2 * without_name[rest & (y < 36)].mean()
+
+
+def test_classes_without_a_name_change_no_guess_and_no_given_label(many_classes):
+    rows, _, given, graph = many_classes
+    estimate, spread = predict_labels(graph, rows, given, 36), spread_labels(rows, given, graph=graph)
+    np.testing.assert_array_equal(estimate.predicted, spread.labels)
+    named = estimate.probabilities.sum(axis=1)
+    assert np.all(named[given >= 0] == 1)
+    np.testing.assert_allclose(estimate.probabilities, spread.probabilities * named[:, None], atol=1e-12)
+    assert np.mean(1 - named[given < 0]) == pytest.approx(6 / 126 / 2)  # half of the share of single labels
+    # The less an item is like any labeled one, the likelier its class has no name.
+    nearest = np.linalg.norm(rows[:, None] - rows[given >= 0], axis=2).min(axis=1)
+    assert named[nearest.argmax()] == named.min()
+
+
+def test_nobody_knows_how_sure_guesses_are_while_classes_are_still_being_found(many_classes):
+    rows, _, given, graph = many_classes
+    assert predict_labels(graph, rows, given, 36).knows_confidence
+    fewer = given.copy()
+    for label in range(6, 24):
+        fewer[np.flatnonzero(given == label)[1:]] = -1
+    estimate = predict_labels(graph, rows, fewer, 36)
+    assert estimate.single == 24 / 72
+    assert estimate.spread.knows_confidence  # of items whose class has a name
+    assert not estimate.knows_confidence
+
+
+def test_two_labels_of_every_class_leave_no_room_for_others(graph, coordinates, points):
+    estimate = predict_labels(graph, coordinates, given_classes(points[1], 30), 3)
+    assert estimate.single == 0
+    np.testing.assert_allclose(estimate.probabilities.sum(axis=1), 1)
 
 
 def test_a_smooth_basis_begins_with_eigenvectors_and_is_orthonormal():

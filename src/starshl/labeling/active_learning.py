@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from .._common.labels import Label
-from .._common.threads import single_threaded_blas
+from .._common.threads import single_threaded_blas, tiles
 from ..learning.graphs.label_spreading import Spread, spread_index
 from ..learning.graphs.neighbor_graph import NeighborGraph
 from ..learning.graphs.plain_kernel import RowsKernel
@@ -20,6 +20,8 @@ _ONE_CLASS = 0.5  # nothing tells how many items are of another class, if there 
 # The share of labels that are the only one of their class, above which the graph alone chooses items: the blend finds
 # new classes later, and tells known ones apart better.
 _STILL_FINDING = 0.2
+_MOST_UNNAMED = 0.95  # how likely an item is, at most, of a class without a name
+_TILE_ROWS = 2048
 _JUDGES = 2_000  # items that judge all others: more would make answers wait
 _RIDGE = 0.1  # of the mean variance, as that of the labels
 Way = Literal["typical", "unsure", "random", "again"]
@@ -34,10 +36,20 @@ class ClassProbabilities:
     spread : what follows from the given labels
     beliefs : array of shape (n_items, n_classes)
         Probabilities that choose the next items: those of the graph as long as classes are still being found.
+    single : the share of labels that are the only one of their class
     """
 
     spread: Spread
     beliefs: np.ndarray
+    single: float = 0.0
+
+    @property
+    def knows_confidence(self) -> bool:
+        """Whether labels can tell how right confidences are.
+
+        As long as classes are still being found, nobody knows how many items are of one that has no name yet.
+        """
+        return self.spread.knows_confidence and self.single <= _STILL_FINDING
 
     @property
     def predicted(self) -> np.ndarray:
@@ -60,7 +72,8 @@ def predict_labels(
 ) -> ClassProbabilities:
     """Return how likely all items are of each class, from given classes, -1 for none.
 
-    These are the probabilities of :func:`starshl.spread_labels`, with fewer rows that judge all others.
+    These are the probabilities of :func:`starshl.spread_labels`, with fewer rows that judge all others, times how
+    likely an item is of a class that has a name at all.
 
     Parameters
     ----------
@@ -76,11 +89,28 @@ def predict_labels(
         index = given if n_classes == 0 else np.maximum(given, 0)
         left_out = np.zeros((int(is_given.sum()), n_classes))
         return ClassProbabilities(Spread(index, is_given, probabilities, left_out, 1.0), probabilities)
-    spread = spread_index(RowsKernel(coordinates), graph, given, n_classes, n_judges=_JUDGES)
+    plain = RowsKernel(coordinates)
+    spread = spread_index(plain, graph, given, n_classes, n_judges=_JUDGES)
     single = float(np.mean(np.bincount(given[is_given])[given[is_given]] == 1))
+    beliefs = spread.probabilities
     if single > _STILL_FINDING and spread.on_graph is not None:
-        return ClassProbabilities(spread, spread.on_graph)
-    return ClassProbabilities(spread, spread.probabilities)
+        beliefs = spread.on_graph
+    if single == 0:
+        return ClassProbabilities(spread, beliefs)
+    # The share of Good and Turing, by half: proposals look for new classes, so that single ones are common among them.
+    named = 1.0 - _share_without_name(plain, is_given, single / 2)
+    return ClassProbabilities(replace(spread, probabilities=spread.probabilities * named[:, None]), beliefs, single)
+
+
+def _share_without_name(plain: RowsKernel, is_given: np.ndarray, share: float) -> np.ndarray:
+    """Return how likely each item is of a class without a name: likelier the less it is like any labeled one."""
+    rows, labeled, unlike = np.arange(len(is_given)), np.flatnonzero(is_given), np.zeros(len(is_given))
+    with single_threaded_blas():
+        for tile in tiles(len(rows), _TILE_ROWS):
+            unlike[tile] = np.maximum(1.0 - plain.block(rows[tile], labeled).max(axis=1), 0.0)
+    unlike[labeled] = 0.0
+    mean = unlike.sum() / (len(rows) - len(labeled))
+    return np.minimum(_MOST_UNNAMED, share * unlike / (mean or 1.0))
 
 
 class Proposal(NamedTuple):

@@ -68,7 +68,8 @@ class ItemMap(NamedTuple):
 class LessonState(NamedTuple):
     """Where a lesson stands; ``mean_confidence`` estimates the share of labels that are right.
 
-    Before ``knows_confidence``, too few labels could be left out to tell how right confidences are.
+    Before ``knows_confidence``, labels cannot tell how right confidences are: too few of them, or too many that are the
+    only one of their class.
     """
 
     version: int
@@ -121,7 +122,7 @@ class Revision:
             np.clip(self.estimate.confidences[guessed], 0, 1).astype(np.float32),
             "lesson",
             True,
-            self.estimate.spread.knows_confidence,
+            self.estimate.knows_confidence,
         )
 
     def name(self, number: int) -> Label | None:
@@ -148,7 +149,7 @@ class Revision:
             n_skipped=int(self.skipped.sum()),
             classes=counts,
             mean_confidence=float(self.estimate.confidences.mean()),
-            knows_confidence=self.estimate.spread.knows_confidence,
+            knows_confidence=self.estimate.knows_confidence,
             can_undo=bool(active_events(self.events)),
         )
 
@@ -205,7 +206,7 @@ def without_rejected(
     probabilities[places, numbers] = beliefs[places, numbers] = 0.0
     left = probabilities[places]
     predicted[places] = np.where(left.max(axis=1) > 0, left.argmax(axis=1), -1)
-    return ClassProbabilities(replace(spread.spread, index=predicted, probabilities=probabilities), beliefs)
+    return replace(spread, spread=replace(spread.spread, index=predicted, probabilities=probabilities), beliefs=beliefs)
 
 
 def class_numbers(classes: Sequence[Label], names: np.ndarray) -> np.ndarray:
