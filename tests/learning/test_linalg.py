@@ -13,6 +13,7 @@ from starshl.learning.linalg import (
     project,
     random_rotation,
     required_directions,
+    smallest_columns,
     squared_distances,
 )
 
@@ -58,6 +59,13 @@ def test_nearest_rows_break_ties_by_index():
 def test_nearest_rows_agree_with_a_full_sort():
     expected = np.argsort(cdist(A, B), axis=1)[:, :5]
     assert np.array_equal(nearest_rows(A, B, 5), expected)
+
+
+# Up to a 16th of the columns are searched for one by one; of more, all are sorted.
+@pytest.mark.parametrize("k", [1, 12, 13, 200])
+def test_the_smallest_columns_are_those_of_a_stable_sort(k):
+    values = np.random.default_rng(3).integers(0, 9, size=(20, 200)).astype(np.float32)
+    assert np.array_equal(smallest_columns(values, k), np.argsort(values, axis=1, kind="stable")[:, :k])
 
 
 @pytest.mark.parametrize("shape", [(80, 12), (12, 80)])

@@ -6,11 +6,9 @@ from sklearn.metrics import average_precision_score
 
 from starshl import StarRidge
 from starshl.data import datasets
-from starshl.evaluation import average_precision, expected_precision
 from starshl.hashers.baselines import LSHash
 from starshl.reproduction import protocol, run, run_float_search, score, split_data
 from starshl.reproduction.runner import label_codes
-from starshl.reproduction.scores import histograms_of_scores
 from starshl.reproduction.whole_lists import LABEL_COLUMN, lists_in_short
 
 
@@ -24,24 +22,6 @@ def data():
 def exact(scores, same):
     """Average precision by sorting, which is right where no scores are equal."""
     return np.mean([average_precision_score(*pair) for pair in zip(same, scores, strict=True) if pair[0].any()])
-
-
-def test_scores_that_are_equal_have_no_order():
-    queries, items = np.array([[1.0, 0.0]]), np.array([[2.0, 5.0], [1.0, 7.0], [1.0, 1.0], [0.0, 3.0]])
-    histograms = histograms_of_scores(queries, items, np.array([1]), np.array([1, 1, 0, 1]))
-    assert histograms.count[0][histograms.count[0] > 0].tolist() == [1, 2, 1]
-    assert expected_precision(histograms, 2) == pytest.approx(0.75)
-
-
-def test_intervals_of_scores_change_nothing_that_is_printed():
-    rng = np.random.default_rng(0)
-    queries, items = rng.normal(size=(200, 8)), rng.normal(size=(3000, 8))
-    y_query, y_items = rng.integers(0, 5, 200), rng.integers(0, 5, 3000)
-    items[np.arange(3000), y_items] += 1.5
-    queries[np.arange(200), y_query] += 1.5
-    scores, same = queries @ items.T, y_items == y_query[:, None]
-    histograms = histograms_of_scores(queries, items, y_query, y_items)
-    assert average_precision(histograms).mean() == pytest.approx(exact(scores, same), abs=5e-4)
 
 
 def test_a_hasher_with_probabilities_is_scored_in_their_order(data):

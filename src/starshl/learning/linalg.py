@@ -22,6 +22,7 @@ BLOCK = 256  # rows of a block of a Cholesky factor
 _TILE_ROWS = 1024  # fixed, so that sums are the same for any number of threads
 # The covariance of sparse rows is a dense square of this size: 128 MiB.
 _LARGEST_SPARSE_COVARIANCE = 4096
+_COLUMNS_PER_PASS = 16  # that are sorted in the time of one search for the smallest
 
 
 def fill_by_tiles(n_rows: int, n_columns: int, dtype: DTypeLike, compute: Callable[[slice], np.ndarray]) -> np.ndarray:
@@ -158,6 +159,8 @@ def nearest_rows(A: np.ndarray, B: np.ndarray, k: int, *, exclude_self: bool = F
 
 def smallest_columns(values: np.ndarray, k: int) -> np.ndarray:
     """Return the columns of the k smallest entries of each row, ascending; ties go to the lower column."""
+    if k > values.shape[1] // _COLUMNS_PER_PASS:
+        return values.argsort(axis=1, kind="stable")[:, :k]
     values = values.copy()
     rows = np.arange(len(values))
     columns = np.empty((len(values), k), dtype=np.int64)

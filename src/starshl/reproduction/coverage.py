@@ -114,7 +114,10 @@ def introduction(protocol: ProtocolResults, *, with_coverage: bool = True) -> Te
 
 def coverage_line(protocol: ProtocolResults) -> str:
     """Say how large a protocol is and how much of it was run."""
-    sizes = f"{protocol.n_train:,} training rows, {protocol.n_query:,} queries, {counted(protocol.n_runs, 'run')}"
+    n_items = protocol.base.rows.n_items if protocol.base is not None else None
+    unseen = "" if n_items is None else f", {n_items:,} items that are neither"
+    n_runs = counted(protocol.n_runs, "run")
+    sizes = f"{protocol.n_train:,} training rows, {protocol.n_query:,} queries{unseen}, {n_runs}"
     finding = completeness(protocol)
     return f"Protocol {protocol.name}: {sizes}. {finding[:1].upper()}{finding[1:]}."
 

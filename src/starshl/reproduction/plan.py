@@ -59,7 +59,7 @@ class PlannedRun:
         chosen, seed = self.method, self.key.seed
         if chosen.kind == "search":
             n_neighbors = len(data.X_database) if data.has_unseen_items else N_NEIGHBORS
-            return run_float_search(data, chosen.key, n_neighbors=n_neighbors, n_jobs=1)
+            return run_float_search(data, chosen.key, n_neighbors=n_neighbors)
         if chosen.make is not None:
             return run_classifier(chosen.make, data, chosen.key, fit_on=chosen.fit_on, seed=seed)
         sizes = _sizes(self.protocol, load_dataset(self.protocol.dataset))

@@ -181,7 +181,7 @@ def _digits_retrieval() -> list[Protocol]:
 
 
 def _lists() -> list[Protocol]:
-    source = "Random rows train, others are queries, others the items: coded from their vectors, or with their labels"
+    source = "Random rows train, others are queries, others are coded from their vectors; training rows carry labels"
     remarks = {"pascal07_objects": "; training rows and the others are objects of different pictures"}
     return [
         Protocol(

@@ -39,12 +39,12 @@ from numba.core.event import install_timer
 
 from .._common.platform import machine, peak_memory
 from .._common.result_cache import cached, seconds_saved
-from .._common.threads import run_all, single_threaded_blas, tiles
 from .._common.validation import check_choice, check_integer
 from .._version import __version__
 from ..codes.binary import BinaryCodes
 from ..evaluation.metrics import codeword_hits
 from ..hashers.base import BaseHasher
+from ..learning.linalg import nearest_rows
 from .records import Record, RunKey
 from .splits import Split, SplitData
 
@@ -53,7 +53,6 @@ Stage: TypeAlias = Callable[[str], AbstractContextManager[None]]
 Made = TypeVar("Made")
 #: The rows of a fit; :func:`run` says what the words mean.
 TrainingRows: TypeAlias = Literal["train", "labeled", "train+query"]
-_QUERIES_PER_TILE = 256
 _PARAMETERS_IN_KEY = ("n_bits", "random_state")
 
 
@@ -155,13 +154,13 @@ def run_classifier(
     return _record_run(work, _key_of(data, method, None, fit_on, seed, parameters_of(classifier)), data)
 
 
-def run_float_search(data: SplitData, method: str, *, n_neighbors: int = 50, n_jobs: int | None = None) -> Record:
+def run_float_search(data: SplitData, method: str, *, n_neighbors: int = 50) -> Record:
     """Search the nearest database rows by Euclidean distance (ties by row) and return the record."""
     n_neighbors = min(check_integer(n_neighbors, "n_neighbors", low=1), len(data.X_database))
 
     def work(stage: Stage) -> tuple[dict[str, np.ndarray], int]:
         with stage("search"):
-            nearest = nearest_rows(data.X_query, data.X_database, n_neighbors, n_jobs)
+            nearest = nearest_rows(data.X_query, data.X_database, n_neighbors)
         return {"neighbor_class": small(data.y_database)[nearest]}, 0
 
     return _record_run(work, _key_of(data, method, None, "none", 0, {"n_neighbors": n_neighbors}), data)
@@ -299,23 +298,6 @@ def _transduced(labels: np.ndarray | None, data: SplitData, fit_on: str) -> dict
     n_train = len(data.X_train)
     of_queries = {"transduced_query": small(labels[n_train:])} if fit_on == "train+query" else {}
     return {"transduced_train": small(labels[:n_train]), **of_queries}
-
-
-def nearest_rows(queries: np.ndarray, rows: np.ndarray, n_neighbors: int, n_jobs: int | None) -> np.ndarray:
-    squared = np.einsum("ij,ij->i", rows, rows)
-    nearest = np.empty((len(queries), n_neighbors), dtype=np.int64)
-
-    def search(tile: slice) -> None:
-        # Without the squared length of the query, which is the same in all its distances.
-        distances = squared[None, :] - 2.0 * (queries[tile] @ rows.T)
-        farthest = np.partition(distances, n_neighbors - 1, axis=1)[:, n_neighbors - 1]
-        for query, row, bound in zip(range(tile.start, tile.stop), distances, farthest, strict=True):
-            near = np.flatnonzero(row <= bound)
-            nearest[query] = near[np.argsort(row[near], kind="stable")][:n_neighbors]
-
-    with single_threaded_blas():
-        run_all([partial(search, tile) for tile in tiles(len(queries), _QUERIES_PER_TILE)], n_jobs)
-    return nearest
 
 
 def small(labels: np.ndarray) -> np.ndarray:

@@ -24,13 +24,11 @@ from ..evaluation.metrics import (
     pr_area,
     precision_recall,
 )
+from ..evaluation.whole_lists import ListQuality, list_quality
 from .records import Record
 
 LIST_LENGTHS = tuple(range(10, 55, 5))
 _LENGTHS_BY_CLASS = (10, 15)
-# Of scores that are not distances.
-_PAIRS_FOR_EDGES = 400_000
-_QUANTILES = np.linspace(0.0, 1.0, 4097)
 _PREDICTIONS = {
     "accuracy": ("predicted_query", "y_query"),
     "accuracy_hinge": ("hinge_query", "y_query"),
@@ -120,51 +118,35 @@ def _retrieval(histograms: HammingHistograms, y_query: np.ndarray) -> dict[str, 
 
 
 def _other_lists(record: Record, n_jobs: int | None) -> dict[str, Any]:
-    arrays, y_query = record.arrays, record.arrays["y_query"]
+    arrays, y_query, y_train = record.arrays, record.arrays["y_query"], record.arrays["y_train"]
     labels = BinaryCodes(arrays["labels_coded"], record.codes("query").n_bits)
-    by_labels = hamming_histograms(record.codes("query"), labels, y_query, arrays["y_train"], n_jobs)
+    by_labels = hamming_histograms(record.codes("query"), labels, y_query, y_train, n_jobs)
+    curve = precision_recall(by_labels)
+    of_codes = ListQuality(
+        float(expected_precision(by_labels, 10).mean()),
+        mean_of_known(average_precision(by_labels)),
+        pr_area(curve, rule="step"),
+    )
     if "posterior_query" in arrays:
-        posteriors = arrays["posterior_query"]
-        sure = np.eye(posteriors.shape[1])[arrays["y_train"]]
-        items = histograms_of_scores(posteriors, arrays["posterior_database"], y_query, arrays["y_database"])
-        labeled = histograms_of_scores(posteriors, sure, y_query, arrays["y_train"])
+        queries, items = arrays["posterior_query"], arrays["posterior_database"]
+        labeled = np.eye(queries.shape[1], dtype=queries.dtype)[y_train]
     else:
-        signs, of_labels = (codes.to_signs() for codes in (record.codes("database"), labels))
-        items = histograms_of_scores(arrays["scores_query"], signs, y_query, arrays["y_database"])
-        labeled = histograms_of_scores(arrays["scores_query"], of_labels, y_query, arrays["y_train"])
-    found = {"labeled": by_labels, "real": items, "labeled, real": labeled}
-    return {"lists": {name: _figures(histograms) for name, histograms in found.items()}}
-
-
-def _figures(histograms: HammingHistograms) -> dict[str, Any]:
-    curve = precision_recall(histograms)
-    return {
-        "P@10": float(expected_precision(histograms, 10).mean()),
-        "mAP": mean_of_known(average_precision(histograms)),
-        "PR area": pr_area(curve, rule="step"),
+        queries = arrays["scores_query"]
+        items, labeled = record.codes("database").to_signs(), labels.to_signs()
+    same, same_labeled = (y_query[:, None] == y for y in (record.arrays["y_database"], y_train))
+    found = {
+        "labeled": of_codes,
+        "real": list_quality(_distances(queries, items), same),
+        "labeled, real": list_quality(_distances(queries, labeled), same_labeled),
     }
+    names = ("P@10", "mAP", "PR area")
+    return {"lists": {kind: dict(zip(names, quality, strict=True)) for kind, quality in found.items()}}
 
 
-def histograms_of_scores(
-    queries: np.ndarray, items: np.ndarray, y_query: np.ndarray, y_items: np.ndarray
-) -> HammingHistograms:
-    """Return, for each query, how many items have a score, ``queries @ items.T``, in each of some thousand intervals.
-
-    The intervals are the same for all queries and hold equally many pairs, about. The first one has the highest scores.
-    """
+def _distances(queries: np.ndarray, items: np.ndarray) -> np.ndarray:
+    """Return minus the products of queries and items; equal items are at exactly equal distances."""
     different, place = np.unique(items, axis=0, return_inverse=True)
-    n_classes = 1 + int(max(y_query.max(), y_items.max()))
-    counts = np.bincount(place.ravel() * n_classes + y_items, minlength=len(different) * n_classes)
-    counts = counts.reshape(len(different), n_classes)
-    scores = -(queries.astype(np.float64) @ different.T.astype(np.float64))
-    edges = np.unique(np.quantile(scores.ravel()[:: max(1, scores.size // _PAIRS_FOR_EDGES)], _QUANTILES))
-    level = np.searchsorted(edges, scores.ravel()).reshape(scores.shape)
-    cells = (np.arange(len(queries))[:, None] * (len(edges) + 1) + level).ravel()
-    shape = len(queries), len(edges) + 1
-    n_items = np.broadcast_to(counts.sum(axis=1), scores.shape).ravel()
-    count = np.bincount(cells, n_items, minlength=shape[0] * shape[1])
-    relevant = np.bincount(cells, counts.T[y_query].ravel(), minlength=shape[0] * shape[1])
-    return HammingHistograms(count.reshape(shape).astype(np.int64), relevant.reshape(shape).astype(np.int64))
+    return -(queries.astype(np.float64) @ different.T.astype(np.float64))[:, place.ravel()]
 
 
 def _neighbor_votes(record: Record, n_jobs: int | None) -> dict[str, Any]:
