@@ -9,7 +9,7 @@ from starshl.data import datasets
 from starshl.hashers.baselines import LSHash
 from starshl.reproduction import protocol, run, run_float_search, score, split_data
 from starshl.reproduction.runner import label_codes
-from starshl.reproduction.whole_lists import LABEL_COLUMN, lists_in_short
+from starshl.reproduction.whole_lists import LABEL_COLUMN, describe_lists, lists_in_short
 
 
 @pytest.fixture(scope="module")
@@ -62,9 +62,14 @@ def test_the_label_column_stands_first_where_items_carry_labels(made):
         for name, value in figures.items()
         for kind in ("", ", real", ", labeled", ", labeled, real")
     }
-    section = lists_in_short(made("lists-usps", {("starridge", 32): [values] * 3, ("ksh", 32): [figures] * 3}))
+    results = made("lists-usps", {("starridge", 32): [values] * 3, ("ksh", 32): [figures] * 3})
+    section = lists_in_short(results)
     vectors, _, labeled, _ = (block for block in section.blocks if hasattr(block, "rows"))
     assert vectors.rows[:2] == (("StarRidge", ".906 .806 .706"), ("KSH", ".900 .800 .700"))
     assert vectors.strong == {(0, 1)}
     assert vectors.rows[-1] == ("number of runs", "3")
     assert labeled.rows[0] == (LABEL_COLUMN, ".915 .815 .715")
+    [sentence] = describe_lists(results)
+    assert sentence.endswith(
+        "on 1 data set, the first is by P@10 StarRidge on 1; by mAP StarRidge on 1; by PR area StarRidge on 1."
+    )

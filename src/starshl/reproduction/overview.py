@@ -26,7 +26,7 @@ from .results import CLASS_MEAN, ProtocolResults, Results
 from .studies import describe_few_labels, describe_no_labels
 from .transduction import DECODINGS
 from .verdicts import DOES_NOT_HOLD, HOLDS, HOLDS_SO_FAR, Verdict, values_at
-from .whole_lists import explain_marks, marked
+from .whole_lists import describe_lists, explain_marks, marked
 
 _TERMS = (
     "P@10 is the share of the ten nearest codes that have the query's label, where codes at equal distance count in "
@@ -47,7 +47,8 @@ def answer_section(results: Results, verdicts: Sequence[Verdict]) -> Section:
     """Return the answer in ten lines, one chart of differences and the tables behind it."""
     retrieval = [p for p in results.of_task("retrieval") if p.lengths and not p.reduced]
     contests = [contest for protocol in retrieval if (contest := _contest_of(protocol)) is not None]
-    lines = [_TERMS, *_training_rows(retrieval), *_describe_contests(contests), *_transduction(results)]
+    lines = [_TERMS, *_training_rows(retrieval), *_describe_contests(contests)]
+    lines += [*describe_lists(results), *_transduction(results)]
     lines += [*describe_few_labels(results), *describe_no_labels(results), _claims_line(verdicts), _INTERVALS]
     lines += explain_marks(dict.fromkeys(protocol.dataset for protocol in results.protocols))
     blocks: list[Block] = [Text(tuple(lines))]

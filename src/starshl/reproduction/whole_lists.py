@@ -87,9 +87,28 @@ def explain_marks(datasets: Iterable[str]) -> list[str]:
     return lines
 
 
+def describe_lists(results: Results) -> list[str]:
+    """Say in one sentence who orders whole lists of unseen items best, by each metric."""
+    protocols = _protocols(results)
+    parts = []
+    for metric in METRICS if protocols else ():
+        firsts = []
+        for protocol in protocols:
+            means = means_of(shared_runs(_cells(_VECTORS, protocol, metric)))
+            firsts.append(max(means, key=means.__getitem__))
+        counts = {name: firsts.count(name) for name in sorted(set(firsts), key=firsts.count, reverse=True)}
+        parts.append(f"by {metric} {joined(f'{name} on {n}' for name, n in counts.items())}")
+    n_sets = counted(len(protocols), "data set")
+    return [f"Of lists of items that no fit has seen, on {n_sets}, the first is {'; '.join(parts)}."] if parts else []
+
+
+def _protocols(results: Results) -> list[ProtocolResults]:
+    return [p for p in results.of_task("lists") if p.lengths and not p.reduced]
+
+
 def lists_in_short(results: Results) -> Section | None:
     """Return both tables over all data sets; None if nothing was run."""
-    protocols = [p for p in results.of_task("lists") if p.lengths and not p.reduced]
+    protocols = _protocols(results)
     if not protocols:
         return None
     blocks: list[Block] = [Text(_ABOUT)]
