@@ -102,3 +102,24 @@ def test_answers_that_wait_are_not_stored_under_a_name_that_has_changed_meanwhil
     assert page.locator("#class-dialog[open]").count() == 0
     held.pop().continue_()
     until(page, "document.getElementById('unsent').hidden")
+
+
+def test_among_many_classes_the_most_used_come_first_and_one_is_found_by_a_part_of_its_name(visit, site, chromium):
+    context = chromium.new_context()
+    names = [f"kind {number:02}" for number in range(30)]
+    items = [{"id": item, "label": names[min(item, 29)]} for item in range(40)]
+    items += [{"id": item, "label": None} for item in range(40, 240)]
+    assert context.request.put(f"{site}/api/v1/collections/{NAME}/labels", data={"items": items}).ok
+    context.close()
+    page = visit(f"/explore/{NAME}/teach")
+    lesson(page)
+    assert page.locator(".class").first.get_attribute("data-label") == names[-1]
+    page.fill("#find-class", "d 17")
+    shown = page.locator(".classes li:visible .class-name")
+    assert shown.all_text_contents() == ["kind 17"]
+    item = int(page.get_attribute("#proposals [aria-selected=true]", "data-id"))
+    page.click(".class[data-label='kind 17']")
+    eventually(page, lambda: labels(page, site, NAME).get(item) == "kind 17", "the item is labeled")
+    until(page, "document.getElementById('unsent').hidden")
+    assert page.input_value("#find-class") == "d 17"
+    assert shown.all_text_contents() == ["kind 17"]

@@ -36,7 +36,8 @@ routes = APIRouter(include_in_schema=False)
 _N_PROPOSALS = 12  # one screen; more would be proposed with less knowledge
 _N_BINS = 10  # of the histogram of confidences
 _MEMBERS = 12  # shown of each class: one row of cards
-_MOST_CLASSES = 40  # listed on the page
+_MOST_CLASSES = 40  # whose members are shown
+_SEEN_AT_ONCE = 9  # classes, as many as have keys
 _SUSPECTS = 8  # listed on the page
 # Below it, the other labels do not agree on what an item is either.
 _DOUBTFUL = 0.6
@@ -102,6 +103,12 @@ class Board:
     codes: CodesState
     identity: str
     cards: dict[int, Card]
+
+    @property
+    def classes(self) -> list[ClassCount]:
+        """All classes; if they are more than can be seen at once, the most used first."""
+        classes = self.state.classes
+        return sorted(classes, key=_by_use) if len(classes) > _SEEN_AT_ONCE else classes
 
 
 @routes.get("/explore/{name}/teach")
@@ -255,10 +262,12 @@ def _board(workspace: Workspace, lesson: Lesson, order: Order, restored: Sequenc
     """
     state, found, curve = lesson.state(), lesson.predictions(), lesson.curve()
     is_open, confidences = ~np.asarray(found.given), np.asarray(found.confidences)
-    labels = np.array(found.labels, dtype=object)
+    # A number for each label: to compare sixty thousand objects with each class takes longer than all else here.
+    number_of = {each.label: number for number, each in enumerate(state.classes)} | {None: -1}
+    numbers = np.fromiter(map(number_of.__getitem__, found.labels), np.int64, len(found.labels))
     members = [
-        _members(each, found.ids, confidences, np.flatnonzero(is_open & (labels == each.label)), order)
-        for each in state.classes[:_MOST_CLASSES]
+        _members(each, found.ids, confidences, np.flatnonzero(is_open & (numbers == number_of[each.label])), order)
+        for each in sorted(state.classes, key=_by_use)[:_MOST_CLASSES]
     ]
     suspects = [suspect for suspect in lesson.suspects(_SUSPECTS) if suspect.confidence >= _DOUBTFUL]
     proposals = _proposals(lesson, restored)
@@ -279,6 +288,11 @@ def _board(workspace: Workspace, lesson: Lesson, order: Order, restored: Sequenc
         identity=workspace.lesson_identity,
         cards=_cards(workspace, ids),
     )
+
+
+def _by_use(each: ClassCount) -> int:
+    """Sort what has the most labels first; guesses would move classes around after each answer."""
+    return -each.n_given
 
 
 def _proposals(lesson: Lesson, restored: Sequence[int]) -> list[Proposal]:

@@ -87,6 +87,8 @@ function showBoard(html, { ids = [], pin = false, focus = true } = {}) {
   const box = document.getElementById("label");
   const [typed, caret, isTyping] = [box?.value ?? "", box?.selectionStart, box !== null && document.activeElement === box];
   const takesFocus = focus || board.contains(document.activeElement);
+  const finding = document.getElementById("find-class");
+  const [wanted, isFinding] = [finding?.value ?? "", finding !== null && document.activeElement === finding];
   const before = selectedIds();
   const pinned = pin ? selected().filter((option) => ids.includes(option.dataset.id)) : [];
   board.innerHTML = html;
@@ -106,6 +108,8 @@ function showBoard(html, { ids = [], pin = false, focus = true } = {}) {
   if (input) input.value = typed;
   if (isTyping && input) { input.focus(); input.setSelectionRange(caret, caret); }
   else if (takesFocus) first?.focus({ preventScroll: true });
+  const find = document.getElementById("find-class");
+  if (find) { find.value = wanted; if (isFinding) find.focus(); }
   showMultiSelect();
   openOutbox();
   showWaiting();
@@ -220,6 +224,13 @@ function showClasses() {
     button.prepend(make("kbd", { "aria-hidden": "true" }, key));
     button.setAttribute("aria-keyshortcuts", key);
   }
+  findClass();
+}
+
+/** Show only the classes that have what is typed above them in their name. */
+function findClass() {
+  const wanted = (document.getElementById("find-class")?.value ?? "").trim().toLowerCase();
+  for (const row of board.querySelectorAll(".classes li")) row.hidden = !row.textContent.toLowerCase().includes(wanted);
 }
 
 /** Send all that waits. What the service cannot take now stays, and is sent when it answers again. */
@@ -315,6 +326,7 @@ document.addEventListener("renamed", ({ detail: { before, after } }) => {
   if (key && after && !keys.has(after)) keys.set(after, key);
 });
 
+board.addEventListener("input", (event) => { if (event.target.id === "find-class") findClass(); });
 ignoreSecondClicks(board, "[data-label], [data-name], [data-action=skip], [data-action=undo], #label-form button:not([type])");
 listenForNames(board, { names, choose: answer, withoutName: acceptPrediction });
 document.addEventListener("pointerdown", () => { isAfterDigit = false; });
