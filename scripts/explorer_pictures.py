@@ -3,7 +3,7 @@
     python scripts/explorer_pictures.py photos --labels-from 2
 
 The names of folders are the truth. Most labels are taken away again, so that the pages show what a person sees who has
-given a few of them. Those in docs/ show the Grocery Store Dataset of Marcus Klasson, Cheng Zhang and Hedvig Kjellstrom
+given a few of them. Those in docs/ show the Grocery Store Dataset of Marcus Klasson, Cheng Zhang and Hedvig Kjellström
 (MIT license, github.com/marcusklasson/GroceryStoreDataset). It needs playwright and Debian's chromium, as the tests in
 a browser do, and .[network,serve]. Run it after the pages have changed.
 """
