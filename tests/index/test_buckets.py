@@ -5,6 +5,7 @@ import pytest
 
 from starshl import BinaryCodes
 from starshl.codes.hamming import to_planes
+from starshl.exceptions import UnknownIdError
 from starshl.index import BucketIndex, load_index
 from starshl.index.files import write_index_file
 
@@ -166,3 +167,17 @@ def test_files_whose_buckets_mostly_hold_one_item_load(n_equal, tmp_path):
         assert index.search_radius(codes[0], 0).ids.tolist() == [0, 500][: 2 if n_equal else 1]
         index.add(codes[0], [1000])
         assert index.search(codes[0], 1 + min(n_equal, 1)).distances.max() == 0
+
+
+@pytest.mark.parametrize("n_items", [500, 70_000])
+def test_items_are_found_by_ids_of_any_size_and_in_any_order(n_items):
+    """Ids that end alike are told apart, also where there are more of them than endings."""
+    rng = np.random.default_rng(0)
+    ids = rng.permutation(np.concatenate([np.arange(n_items // 2) << 40, ~np.arange(n_items // 2)]))
+    codes = BinaryCodes(rng.integers(0, 256, (n_items, 2), np.uint8), 16)
+    index = BucketIndex.from_codes(codes, ids)
+    wanted = rng.permutation(n_items)
+    assert index.reconstruct(ids[wanted]) == codes[wanted]
+    assert index.reconstruct(ids[:1]) == codes[:1]
+    with pytest.raises(UnknownIdError):
+        index.reconstruct([1 << 41 | 1])

@@ -173,13 +173,17 @@ def near_items(state: State, queries: Queries, options: SearchOptions, among: np
             n = rescoring.n_listed(n, by_scores=scores is not None)
         ordering = scores if rescoring is None else None
         nearest = index.search(encoded, n, among=among, scores=ordering, **least)
-        # An id of -1 is a place for which no item is likely enough.
-        found = [Found(*each).taken(each[1] >= 0) for each in zip(nearest.distances, nearest.ids, strict=True)]
+        found = [Found(*each) for each in zip(nearest.distances, nearest.ids, strict=True)]
     if "probability" in state.space.supports:
-        found = [
-            each._replace(probabilities=index.probabilities(encoded[query : query + 1], each.ids[None])[0])
-            for query, each in enumerate(found)
-        ]
+        # Of all queries at once, because an index looks through its items for the ids.
+        width = max((len(each.ids) for each in found), default=0)
+        ids = np.full((len(found), width), -1)
+        for own, each in zip(ids, found, strict=True):
+            own[: len(each.ids)] = each.ids
+        shares = index.probabilities(encoded, ids)
+        found = [each._replace(probabilities=own[: len(each.ids)]) for each, own in zip(found, shares, strict=True)]
+    # An id of -1 is a place for which no item is likely enough.
+    found = [each.taken(each.ids >= 0) for each in found]
     if rescoring is not None and scores is not None:
         found = [
             each._replace(products=_products_of(state, each.ids, own)) for each, own in zip(found, scores, strict=True)

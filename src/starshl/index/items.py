@@ -16,6 +16,9 @@ from .base import all_different
 # Bytes of an index over those of its packed codes and ids, padding and spare capacity included.
 MAX_MEMORY_RATIO = 1.3
 ID_BYTES = 8
+# How many of the last bits of ids tell those that are wanted from most others: so many more than their number has, and
+# a table of up to 4 MB.
+_END_BITS, _MOST_END_BITS = 6, 22
 _SPARE_SHARE = 0.125  # capacity for appending, as far as MAX_MEMORY_RATIO allows
 # A run takes as much memory as two ids. With fewer ids per run, finding one costs more than it saves.
 _MIN_IDS_PER_RUN = 4
@@ -342,14 +345,18 @@ def empty_planes(n_bits: int, n_rows: int = 0) -> np.ndarray:
 
 def positions_of_ids(held: np.ndarray, ids: np.ndarray) -> np.ndarray:
     """Return where each id is among those held, in any order, -1 where it is not."""
-    positions = np.full(len(ids), -1)
-    if len(ids):
-        order = np.argsort(ids, kind="stable")
-        ascending = ids[order]
-        ranks = np.minimum(np.searchsorted(ascending, held), len(ids) - 1)
-        hits = np.flatnonzero(ascending[ranks] == held)
-        positions[order[ranks[hits]]] = hits
-    return positions
+    if not len(ids):
+        return np.empty(0, np.int64)
+    wanted, places = np.unique(ids, return_inverse=True)
+    # Most of those held end otherwise than all that are wanted, which costs less to see than where they would be.
+    is_end = np.zeros(1 << min(len(wanted).bit_length() + _END_BITS, _MOST_END_BITS), np.bool_)
+    is_end[wanted & (len(is_end) - 1)] = True
+    likely = np.flatnonzero(is_end[held & (len(is_end) - 1)])
+    ranks = np.minimum(np.searchsorted(wanted, held[likely]), len(wanted) - 1)
+    same = wanted[ranks] == held[likely]
+    positions = np.full(len(wanted), -1)
+    positions[ranks[same]] = likely[same]
+    return positions[places]
 
 
 def packed_size(n_bits: int) -> int:
