@@ -1,6 +1,7 @@
 """Requests that wait together run together, and never fail together."""
 
 import threading
+import time
 from concurrent.futures import Future
 
 import pytest
@@ -157,3 +158,28 @@ def test_futures_that_follow_carry_results_and_errors():
     assert outcome.result(0) == "done"
     with pytest.raises(ValueError, match="no"):
         failed.result(0)
+
+
+def test_a_small_group_waits_while_one_of_its_key_is_answered_and_others_do_not(slow):
+    batcher = Batcher(slow, levels=[0, 1], window=0.0, small_group=3)
+    first = occupy(batcher, slow)
+    few = [batcher.submit("x", number) for number in (1, 2)]
+    other = batcher.submit("y", 3)
+    while batcher.n_waiting > 2:  # the second thread takes the other key
+        time.sleep(0.001)
+    assert not any(future.done() for future in few)
+    slow.go_on.set()
+    assert [future.result(60) for future in (first, *few, other)] == ["x0", "x1", "x2", "y3"]
+    assert sorted(slow.groups) == [("x", [0]), ("x", [1, 2]), ("y", [3])]
+    batcher.close()
+
+
+def test_a_group_that_is_no_longer_small_does_not_wait(slow):
+    batcher = Batcher(slow, levels=[0, 0], window=0.0, small_group=2)
+    occupy(batcher, slow)
+    many = [batcher.submit("x", number) for number in (1, 2)]
+    while batcher.n_waiting:
+        time.sleep(0.001)
+    slow.go_on.set()
+    assert [future.result(60) for future in many] == ["x1", "x2"]
+    batcher.close()

@@ -24,15 +24,12 @@ def parse_json(text: str | bytes) -> Any:
     ValueError: the JSON text has the key 'bits' twice in one object
     """
     try:
-        value = json.loads(
-            text,
-            object_pairs_hook=_object_without_repeats,
-            parse_constant=_refuse_constant,
-            parse_float=_finite_float,
-        )
+        content = text if isinstance(text, str) else text.decode(json.detect_encoding(text), "surrogatepass")
+        value = _decoder.decode(content)
     except RecursionError:
         raise ValueError("the JSON text is nested too deeply") from None
-    _refuse_deep(value)
+    if content.count("[") + content.count("{") > _MAX_DEPTH:
+        _refuse_deep(value)
     return value
 
 
@@ -69,3 +66,9 @@ def _refuse_deep(value: Any) -> None:
         if not level:
             return
     raise ValueError(f"the JSON text is nested more than {_MAX_DEPTH} deep")
+
+
+# Made once: making one takes as long as reading a short text with it.
+_decoder = json.JSONDecoder(
+    object_pairs_hook=_object_without_repeats, parse_constant=_refuse_constant, parse_float=_finite_float
+)

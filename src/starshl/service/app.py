@@ -49,13 +49,14 @@ async def metrics(metrics: MetricsDep) -> Response:
     return Response(await in_thread(metrics.text), media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-#: The routers of the app; the tests of tokens go through all of their routes.
+#: The routers of the app, those that are asked most first: each route before the right one takes time. The tests of
+#: tokens go through all of their routes.
 PARTS = (
+    search.routes,
     routes,
     collections.routes,
     collections.items_routes,
     guesses.routes,
-    search.routes,
     search.picture_routes,
     snapshots.routes,
     jobs.routes,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field
@@ -36,8 +36,10 @@ class _Group(Generic[Key, Payload, Result]):
 class Batcher(Generic[Key, Payload, Result]):
     """Threads that answer requests in groups; a group is what waits with the same key.
 
-    While all threads are busy, requests collect in groups, so batches grow with the load. An idle service waits
-    ``window`` seconds for company. If a group fails, each of its requests is tried alone, so none fails for another.
+    While all threads are busy, requests collect in groups, so batches grow with the load. A small group waits while
+    another one of its key is answered, because a few more requests in a batch cost less than a batch of their own. An
+    idle service waits ``window`` seconds for company. If a group fails, each of its requests is tried alone, so none
+    fails for another.
 
     Whoever cancels the future of a request no longer waits for it. When nobody waits for a group, it ends early.
 
@@ -48,6 +50,7 @@ class Batcher(Generic[Key, Payload, Result]):
     levels : one int per thread
         A thread takes up the requests of its level and below, so there is always one for small requests.
     window : float, seconds
+    small_group : int, in units of the sizes that :meth:`submit` gets
     largest_group : int, in units of the sizes that :meth:`submit` gets
     longest_queue : int, requests that may wait
     """
@@ -58,17 +61,20 @@ class Batcher(Generic[Key, Payload, Result]):
         *,
         levels: Sequence[int],
         window: float = 0.001,
+        small_group: int = 16,
         largest_group: int = 256,
         longest_queue: int = 4096,
     ) -> None:
         self._run = run
         self._window = window
+        self._small_group = small_group
         self._largest_group = largest_group
         self._longest_queue = longest_queue
         self._changed = threading.Condition()
         self._queue: deque[_Group[Key, Payload, Result]] = deque()
         # The group of each key and level that still takes requests.
         self._open: dict[tuple[Key, int], _Group[Key, Payload, Result]] = {}
+        self._under_way: Counter[tuple[Key, int]] = Counter()
         self._n_waiting = 0
         self._is_closed = False
         self._threads = [threading.Thread(target=self._work, args=(level,), daemon=True) for level in levels]
@@ -89,14 +95,17 @@ class Batcher(Generic[Key, Payload, Result]):
             if self._n_waiting >= self._longest_queue:
                 raise BusyError(f"{self._n_waiting} requests are waiting already. Try again in a moment.")
             group = self._open.get((key, level))
-            if group is None or group.size + size > self._largest_group:
+            is_new = group is None or group.size + size > self._largest_group
+            if group is None or is_new:
                 group = self._open[key, level] = _Group(key, level)
                 self._queue.append(group)
             group.requests.append(_Waiting(payload, future))
             group.size += size
             self._n_waiting += 1
-            # Not every thread may take up a request of a higher level.
-            self._changed.notify(1 if level == 0 else len(self._threads))
+            # A thread knows of the other groups: waking one up costs as much as a small search.
+            if is_new or group.size - size < self._small_group <= group.size:
+                # Not every thread may take up a request of a higher level.
+                self._changed.notify(1 if level == 0 else len(self._threads))
         return future
 
     def close(self) -> None:
@@ -120,9 +129,17 @@ class Batcher(Generic[Key, Payload, Result]):
             group = self._take(level)
             if group is not None:
                 self._answer(group.key, group.requests)
+                with self._changed:
+                    self._under_way -= Counter([(group.key, group.level)])
+                    self._changed.notify_all()
 
     def _first(self, level: int) -> _Group[Key, Payload, Result] | None:
-        return next((group for group in self._queue if group.level <= level), None)
+        return next((group for group in self._queue if group.level <= level and not self._is_growing(group)), None)
+
+    def _is_growing(self, group: _Group[Key, Payload, Result]) -> bool:
+        """Return whether a group is better left alone until the one before it is answered."""
+        kind = group.key, group.level
+        return group.size < self._small_group and kind in self._under_way and self._open.get(kind) is group
 
     def _take(self, level: int) -> _Group[Key, Payload, Result] | None:
         with self._changed:
@@ -133,6 +150,7 @@ class Batcher(Generic[Key, Payload, Result]):
             if self._open.get((group.key, group.level)) is group:
                 del self._open[group.key, group.level]
             self._n_waiting -= len(group.requests)
+            self._under_way[group.key, group.level] += 1
         return group
 
     def _answer(self, key: Key, requests: list[_Waiting[Payload, Result]]) -> None:
