@@ -3,8 +3,9 @@
     python benchmarks/serve.py --items 100000 --seconds 60
 
 Starts ``starshl serve`` on a new collection of random vectors with a StarRidge of 3,000 rows, then measures, in this
-order: steady searches beside a writer, searches as fast as a number of clients can, and a bare echo of FastAPI as fast
-as they can. Prints one line of JSON per measurement.
+order: steady searches beside a writer; then, in turns, searches as fast as a number of clients can, and requests
+to an echo: an app with the same server, protocol and middleware, which reads and checks the same bodies, returns them
+and does nothing else. Prints one line of JSON per measurement, and in the end the ratio of both.
 
     python benchmarks/serve.py --soak 3600 --items 20000
 
@@ -26,13 +27,26 @@ import httpx
 import numpy as np
 
 ECHO = """
-import sys, uvicorn
-from fastapi import FastAPI, Request
-app = FastAPI()
-@app.post("/")
-async def echo(body: dict): return body
-uvicorn.run(app, port=int(sys.argv[1]), http="h11", access_log=False, log_level="error")
+import sys
+from starshl.service import Service, create_app
+from starshl.service.http import search, server
+from starshl.service.http.schemas import SearchRequest
+from starshl.service.settings import Limits, Settings
+
+@search.routes.post("/echo")
+async def echo(body: SearchRequest) -> SearchRequest:
+    return body
+
+settings = Settings(port=0, limits=Limits(rate=100_000.0, burst=200_000))
+with server.bound_socket(settings) as listener:
+    app = create_app(lambda observer: Service([sys.argv[1]], read_only=True, observer=observer), settings)
+    server.log_as_json()
+    server.logging.getLogger("starshl").info('"serving"', extra={"fields": {"port": listener.getsockname()[1]}})
+    server.run(app, settings, listener)
 """
+
+
+_TURNS = 5
 
 
 def make_collection(folder, n_items, n_train, n_columns, n_bits, **settings):
@@ -347,20 +361,29 @@ def main():
             asyncio.run(closed_loop(address, path, bodies, 4, 3, "warm up"))
             work = steady(address, bodies, vectors, options.clients, options.rate, options.writes, options.seconds)
             report(work, process)
-            report(closed_loop(address, path, bodies, options.clients, options.closed_seconds, "closed loop"), process)
+            beside_an_echo(f"{place}/items", process, address, bodies, options.clients, options.closed_seconds)
         finally:
             process.terminate()
             process.wait()
             sink.wait()
-    echo = subprocess.Popen([sys.executable, "-c", ECHO, "18765"], env=os.environ)
+
+
+def beside_an_echo(folder, process, address, bodies, clients, seconds):
+    echo, sink, line = start([sys.executable, "-c", ECHO, folder], until='\\"serving\\"')
+    servers = {"search": (process, address), "echo": (echo, f"http://127.0.0.1:{json.loads(line)['port']}")}
+    spent = {what: [] for what in servers}
     try:
-        time.sleep(5)
-        report(
-            closed_loop("http://127.0.0.1:18765", "/", bodies, options.clients, options.closed_seconds, "echo"), echo
-        )
+        for _ in range(_TURNS):
+            for what, (server, where) in servers.items():
+                path = f"/api/v1/collections/items/{what}"
+                work = closed_loop(where, path, bodies, clients, seconds / _TURNS, what)
+                spent[what].append(report(work, server)["server_ms_per_request"])
     finally:
         echo.terminate()
         echo.wait()
+        sink.wait()
+    ratio = np.median(spent["echo"]) / np.median(spent["search"])
+    print(json.dumps({"what": "searches per echo, by processor time of the server", "ratio": round(ratio, 2)}))
 
 
 def report(work, process):
@@ -368,8 +391,9 @@ def report(work, process):
     before = processor_seconds(process)
     found = asyncio.run(work)
     spent = processor_seconds(process) - before
-    found |= {"server_ms_per_request": round(1000 * spent / found["requests"], 2), "resident_mb": resident_mb(process)}
+    found |= {"server_ms_per_request": round(1000 * spent / found["requests"], 3), "resident_mb": resident_mb(process)}
     print(json.dumps(found), flush=True)
+    return found
 
 
 def processor_seconds(process):
