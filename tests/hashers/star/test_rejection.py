@@ -248,3 +248,11 @@ def test_a_hybrid_hasher_asks_its_class_hasher(blobs):
     hybrid = HybridHasher(4, random_state=0).fit(X, np.array(["a", "b", "c"])[y])
     np.testing.assert_array_equal(hybrid.novelty(X), hybrid.class_hasher_.novelty(X))
     assert hybrid.predict(np.array([[80.0, -60.0]]), reject=0.05).tolist() == [""]
+
+
+def test_a_far_row_is_not_familiar_because_the_classes_have_little_to_explain_of_it():
+    """Classes that share features leave much of a usual row unexplained, and little of a row without these features."""
+    usual = np.array([[2.0, 0.2], [0.7, 0.2]])
+    rule = NoveltyRule(0.5, 1, usual, np.empty(0))
+    known, near, far = rule.measure(np.array([2.0, 2.4, 1.0]), np.array([0.7, 0.7, 1.3]))
+    assert (known, near, far) == pytest.approx((0.0, 1.0, 1.5))

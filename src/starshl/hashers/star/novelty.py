@@ -148,10 +148,11 @@ def marked_labels(labels: np.ndarray, rejected: np.ndarray) -> np.ndarray:
 class NoveltyRule:
     r"""A measure of novelty and what it is on training rows that are each compared with the other ones.
 
-    .. math:: (1 - w) \frac{u(x) - u_0}{u_1} + w\, \frac{d_k(x) - d_0}{d_1}
+    .. math:: (1 - w) \max\left(\frac{u(x) - u_0}{u_1}, 0\right) + w\, \frac{d_k(x) - d_0}{d_1}
 
     with u of :func:`unexplained`, and :math:`d_k` the distance to the k-th nearest support row, both in units of what
-    they are on training rows.
+    they are on training rows. Where classes share features, their scores mix, and much of a usual training row is
+    unexplained; of a row far from all there is less to explain, which does not make it familiar.
 
     Parameters
     ----------
@@ -176,7 +177,8 @@ class NoveltyRule:
     def measure(self, unexplained: np.ndarray, distances: np.ndarray) -> np.ndarray:
         """Return the measure of rows; large is unlike all training rows."""
         (u_center, u_scale), (d_center, d_scale) = self.units
-        return (1 - self.weight) * (unexplained - u_center) / u_scale + self.weight * (distances - d_center) / d_scale
+        surplus = np.maximum(unexplained - u_center, 0.0) / u_scale
+        return (1 - self.weight) * surplus + self.weight * (distances - d_center) / d_scale
 
     def shares(self, samples: Samples, expansion: Expansion) -> np.ndarray:
         """Return for each sample the share of training rows that look more familiar, at least 0 and below 1.
