@@ -135,3 +135,13 @@ def test_points_of_named_ticks_are_not_joined():
         "a: 0.400 ± 0.100, mAP",
         "b: 0.300, P@10",
     ]
+
+
+def test_powers_of_ten_are_marked_and_equally_far_apart_on_a_logarithmic_axis():
+    lines = tuple(Series(f"m{k}", (10, 100, 1000), (0.02, 0.2 * k, 20.0)) for k in (1, 2, 3))
+    [panel] = panels_of(Chart("t", "rows", "seconds", lines, (10, 100, 1000), log_x=True, log_y=True))
+    texts = [text for text in panel.iter("text") if text.get("text-anchor") == "end"]
+    assert [float(text.text) for text in texts] == [0.01, 0.1, 1, 10, 100]
+    assert np.ptp(np.diff([float(text.get("y")) for text in texts])) < 0.2
+    heights = [float(re.search(r",([\d.]+)\)", mark.get("transform")).group(1)) for mark in paths(panel, "mark")][:3]
+    assert heights[0] - heights[1] == pytest.approx(heights[1] - heights[2] - (BOTTOM - TOP) / 4, abs=0.2)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import pairwise
-from math import floor, isfinite, log10
+from math import ceil, floor, isfinite, log10
 from statistics import median
 from textwrap import wrap
 from typing import TypeAlias
@@ -125,6 +125,12 @@ class _Frame:
         if chart.is_moved:
             self._shift_lines(chart)
 
+        self.log_y = chart.log_y
+        if self.log_y:
+            powers = [log10(y) for series in chart.series for y in series.y]
+            self.y_low, self.y_high = float(floor(min(powers))), float(ceil(max(powers)))
+            self.y_ticks = [10.0**power for power in range(int(self.y_low), int(self.y_high) + 1)]
+            return
         ends = [*_ends(chart, lowest), *shared, *([(0.0, 0.0)] if chart.zero else [])] or [(0.0, 1.0)]
         low, high = min(end for end, _ in ends), max(end for _, end in ends)
         self.y_step = _round_step(max(high - low, _MIN_RANGE))
@@ -162,12 +168,18 @@ class _Frame:
         share = (self._of_x(value) - self.x_low) / (self.x_high - self.x_low)
         return self.left + self.margin + share * (WIDTH - self.left - _RIGHT - 2 * self.margin)
 
+    def _of_y(self, y: float) -> float:
+        return log10(y) if self.log_y else y
+
+    def tick_name(self, tick: float) -> str:
+        return f"{tick:g}" if self.log_y else f"{tick:.{self.digits}f}"
+
     def y(self, value: float) -> float:
-        share = (value - self.y_low) / (self.y_high - self.y_low)
+        share = (self._of_y(value) - self.y_low) / (self.y_high - self.y_low)
         return HEIGHT - _BOTTOM - share * _AREA_HEIGHT
 
     def holds(self, value: float) -> bool:
-        return self.y_low - 1e-9 <= value <= self.y_high + 1e-9
+        return self.y_low - 1e-9 <= self._of_y(value) <= self.y_high + 1e-9
 
 
 def _ends(chart: Chart, lowest: float | None = None) -> list[Ends]:
@@ -187,7 +199,7 @@ def _deviations(series: Series) -> list[float]:
 def _upper_frame(chart: Chart, whole: _Frame) -> _Frame | None:
     """Return the frame of the upper half of the points, None if that would enlarge little."""
     values = [y for series in chart.series for y in series.y if isfinite(y)]
-    if len(chart.series) < 3 or not chart.has_lines:
+    if len(chart.series) < 3 or not chart.has_lines or chart.log_y:
         return None
     upper = _Frame(chart, median(values))
     return upper if upper.y_high - upper.y_low < _MAX_SHARE_TO_ENLARGE * (whole.y_high - whole.y_low) else None
@@ -216,7 +228,7 @@ def _axes(frame: _Frame, chart: Chart) -> str:
     for value in frame.y_ticks:
         y = frame.y(value)
         is_zero = chart.zero and abs(value) < frame.y_step / 2
-        kind, lines = ("zero", _name_of_zero(chart)) if is_zero else ("grid", [f"{value:.{frame.digits}f}"])
+        kind, lines = ("zero", _name_of_zero(chart)) if is_zero else ("grid", [frame.tick_name(value)])
         parts.append(f'<path class="{kind}" d="M{frame.left},{y:.1f}H{WIDTH - _RIGHT}"/>')
         for number, line in enumerate(lines):
             height = y + 4 + (number - (len(lines) - 1) / 2) * _LINE_BESIDE_ZERO
@@ -281,7 +293,9 @@ def _band(frame: _Frame, series: Series, points: list[tuple[float, float]]) -> s
 
 
 def _tip(chart: Chart, name: str, x: float, value: float, deviation: float | None) -> str:
-    text = f"{name}: {value:.3f}" + (f" ± {deviation:.3f}" if deviation is not None else "")
+    text = f"{name}: {value:{'.3g' if chart.log_y else '.3f'}}" + (
+        f" ± {deviation:.3f}" if deviation is not None else ""
+    )
     if chart.tick_names:
         return f"{text}, {chart.tick_names[chart.ticks.index(x)]}"
     return f"{text} at {chart.x_label} {x:.3g}"

@@ -58,7 +58,8 @@ class Chart:
 
     With ``tick_names`` the ticks are categories, and no line joins their points. ``band`` is for lines whose x is also
     measured: the deviation is drawn as an area, and lines are not moved sideways. In a chart of differences, ``zero``
-    says what they are differences from; all such charts of one section have the same y axis.
+    says what they are differences from; all such charts of one section have the same y axis. With ``log_y``, all y are
+    positive and have no deviations.
     """
 
     title: str
@@ -67,6 +68,7 @@ class Chart:
     series: tuple[Series, ...]
     ticks: tuple[float, ...] = ()
     log_x: bool = False
+    log_y: bool = False
     tick_names: tuple[str, ...] = ()
     band: bool = False
     zero: str = ""
