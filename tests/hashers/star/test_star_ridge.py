@@ -6,6 +6,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.base import clone, is_classifier
 from sklearn.datasets import load_digits
+from sklearn.metrics import log_loss
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -17,6 +18,7 @@ from starshl.hashers.star import compression, ridge_training
 from starshl.learning.kernels import Gaussian, rich_kernels
 from starshl.learning.kernels.choice import fit_kernels
 from starshl.learning.kernels.vector_bank import VectorBank
+from starshl.learning.solvers import iterated_ridge
 from starshl.learning.solvers.leave_one_out import Mixture
 from starshl.learning.solvers.ridge import RidgeFactor
 
@@ -329,6 +331,38 @@ def test_float32_rows_are_fitted_in_float64_where_rounding_exceeds_the_ridge(mon
     with pytest.raises(np.linalg.LinAlgError):
         RidgeFactor(gram, found.ridge)
     assert StarRidge(4, random_state=0).fit(X, y).score(X, y) > 0.99
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+def test_from_a_number_of_rows_on_steps_find_what_a_factorization_finds(digits, tmp_path, monkeypatch, precision):
+    X, y = digits
+    X = X.astype(precision)
+    weights = np.random.default_rng(0).uniform(0.2, 1.0, 800)
+    monkeypatch.setattr(iterated_ridge, "LANDMARKS", 100)
+    monkeypatch.setattr(iterated_ridge, "BLOCK_ROWS", 150)
+    monkeypatch.setattr(ridge_training, "ITERATED_ROWS", 801)
+    exact = StarRidge(16, random_state=0).fit(X[:800], y[:800], weights)
+    monkeypatch.setattr(ridge_training, "ITERATED_ROWS", 800)
+    for n_jobs in (1, 3):
+        found = StarRidge(16, random_state=0, n_jobs=n_jobs).fit(X[:800], y[:800], weights)
+        found.set_params(n_jobs=None).save(tmp_path / f"{n_jobs}.star")
+    assert (tmp_path / "1.star").read_bytes() == (tmp_path / "3.star").read_bytes()
+    assert "conjugate gradients with leave-one-out scores that are approximate" in found.choice_
+    assert "conjugate" not in exact.choice_
+    queries = X[800:]
+    assert np.mean(found.predict(queries) == exact.predict(queries)) > 0.995
+    assert abs(found.score(queries, y[800:]) - exact.score(queries, y[800:])) <= 0.002
+    losses = [log_loss(y[800:], hasher.predict_proba(queries)) for hasher in (found, exact)]
+    assert losses[0] < losses[1] + 0.01
+    assert np.mean(found.predict_training(X[:800]) == exact.predict_training(X[:800])) > 0.98
+    np.testing.assert_allclose(found.novelty(queries), exact.novelty(queries), atol=0.15)
+
+
+def test_many_classes_are_factorized_at_any_number_of_rows(digits, monkeypatch):
+    X, y = digits
+    monkeypatch.setattr(ridge_training, "ITERATED_ROWS", 100)
+    assert "conjugate" not in StarRidge(8, random_state=0).fit(X[:599], y[:599]).choice_
+    assert "conjugate" in StarRidge(8, random_state=0).fit(X[:600], y[:600]).choice_
 
 
 @pytest.mark.parametrize("precision", [np.float32, np.float64])

@@ -356,6 +356,7 @@ class NoveltyTraining:
     expansion : the class scores as functions over support rows
     support_index : array of shape (n_support,), the classes of the support rows
     ridge, constant : ridge of the regression, and the constant that is added to the kernel
+    gram : array of shape (n_rows, n_rows), the kernel between the rows, if they are the support rows and it is known
     """
 
     samples: Samples
@@ -366,6 +367,7 @@ class NoveltyTraining:
     support_index: np.ndarray
     ridge: float
     constant: float
+    gram: np.ndarray | None = None
 
     def rule(self, seed: int) -> NoveltyRule:
         """Return the measure that finds left-out classes best, calibrated on training rows."""
@@ -398,7 +400,11 @@ class NoveltyTraining:
 
     def _distances_to_others(self, chosen: np.ndarray) -> np.ndarray:
         """Return the distances of rows to all support rows but themselves."""
-        distances = distances_to_support(self._queries(chosen), self.expansion)[1]
+        if self.gram is None:
+            distances = distances_to_support(self._queries(chosen), self.expansion)[1]
+        else:
+            own = self.gram.diagonal()
+            distances = np.sqrt(np.maximum(own[chosen][:, None] + own - 2.0 * self.gram[chosen], 0.0))
         distances[self.rows[chosen][:, None] == self.expansion.support] = np.inf
         return distances
 

@@ -21,11 +21,15 @@ from ...learning.kernels.kernel import Kernel
 from ...learning.kernels.views import ViewsLike, check_views, describe_views, view_shares
 from ...learning.solvers.calibration import USUAL_CURVATURE, Calibration, fit_calibration
 from ...learning.solvers.discriminant import fit_discriminant
+from ...learning.solvers.iterated_ridge import IteratedSolution, solve_by_steps
 from ...learning.solvers.leave_one_out import Mixture, fit_mixture, leave_one_out_scores, one_hot, start_mixture
 from ...learning.solvers.ridge import RidgeFactor
 from .expansion import Expansion
 from .samples import SAMPLE_TYPES, Samples
 
+# Tests replace it to compare both ways.
+ITERATED_ROWS = 10_000  # from which a factorization takes longer than steps of conjugate gradients
+_ROWS_PER_CLASS = 60  # of fewer, it does not: steps take longer, the more classes there are
 _SEARCH_ROWS = 700  # from which weights, ridge and temperature are learned; more rows change precision by .001
 _LEAST_LIKELY = 1e-6  # a class whose probability has a logarithm
 _STARTING_LABELS = 50  # labels at which a search over few of them counts as much as its start
@@ -167,6 +171,8 @@ class RidgeSolution:
     stands_for : array of shape (n_rows,), how many rows each one stands for where probabilities are learned from these
         scores; None: itself
     shrinkage : that of the discriminant analysis whose scores these are, None if there was none
+    n_steps : number of steps of conjugate gradients, 0 if the solution is that of a factorization
+    gram : array of shape (n_rows, n_rows), the kernel and the constant between the rows of the fit, if steps left it
     """
 
     mixture: Mixture
@@ -176,6 +182,8 @@ class RidgeSolution:
     landmarks: np.ndarray | None = None
     stands_for: np.ndarray | None = None
     shrinkage: float | None = None
+    n_steps: int = 0
+    gram: np.ndarray | None = None
 
     def weights(self, training: RidgeTrainingSet) -> np.ndarray:
         """Return the weights of rows where probabilities are learned."""
@@ -195,25 +203,36 @@ class RidgeSolution:
 
 
 def solve_exactly(training: RidgeTrainingSet, plan: MemoryPlan, seed: int) -> RidgeSolution:
-    """Return the solution of kernel ridge regression on all rows, by one Cholesky factorization."""
+    """Return the solution of kernel ridge regression on all rows.
+
+    Few rows take one Cholesky factorization. From 10,000 rows on, conjugate gradients find the same coefficients, up to
+    their tolerance; leave-one-out scores then are approximate.
+    """
     bank = training.samples.bank(training.kernels, plan)
     mixture = search_mixture(training, bank, plan, seed)
     try:
-        factor = _factor(bank, mixture, training.ridges(mixture))
+        return _solve(training, bank, mixture, seed)
     except np.linalg.LinAlgError:
         # Rounding errors of float32 kernels can exceed the ridge, most of all on few features.
         bank = training.samples.bank(training.kernels, replace(plan, in_float64=True))
-        factor = _factor(bank, mixture, training.ridges(mixture))
-    targets = one_hot(training.index, training.n_classes, factor.dtype)
-    dual = factor.solve(targets)
-    scores = leave_one_out_scores(targets, dual, factor.inverse_diagonal())
-    return RidgeSolution(mixture, dual.T, mixture.constant * dual.sum(axis=0, dtype=np.float64), scores)
+        return _solve(training, bank, mixture, seed)
 
 
-def _factor(bank: Bank, mixture: Mixture, ridges: np.ndarray) -> RidgeFactor:
-    gram = bank.combine(mixture.weights)
+def _solve(training: RidgeTrainingSet, bank: Bank, mixture: Mixture, seed: int) -> RidgeSolution:
+    gram, ridges = bank.combine(mixture.weights), training.ridges(mixture)
     gram += gram.dtype.type(mixture.constant)
-    return RidgeFactor(gram, ridges, overwrite=True)
+    targets = one_hot(training.index, training.n_classes, gram.dtype)
+    found = None
+    if len(gram) >= max(ITERATED_ROWS, _ROWS_PER_CLASS * training.n_classes):
+        found = solve_by_steps(gram, ridges, targets, seed)
+    left = None if found is None else gram
+    if found is None:
+        factor = RidgeFactor(gram, ridges, overwrite=True)
+        targets = targets.astype(factor.dtype, copy=False)
+        found = IteratedSolution(factor.solve(targets), factor.inverse_diagonal(), n_steps=0)
+    scores = leave_one_out_scores(targets, found.dual, found.inverse_diagonal)
+    intercept = mixture.constant * found.dual.sum(axis=0, dtype=np.float64)
+    return RidgeSolution(mixture, found.dual.T, intercept, scores, n_steps=found.n_steps, gram=left)
 
 
 def discriminate(training: RidgeTrainingSet, solution: RidgeSolution) -> RidgeSolution:
@@ -281,6 +300,8 @@ def describe(training: RidgeTrainingSet, targets: Targets, solution: RidgeSoluti
     if solution.landmarks is not None:
         landmarks = counted(len(solution.landmarks), "landmark")
         rows += f", more than max_exact_rows and so approximated over {landmarks}"
+    if solution.n_steps:
+        rows += f", in {solution.n_steps} steps of conjugate gradients with leave-one-out scores that are approximate"
     parts = [
         rows,
         f"{np.count_nonzero(mixture.weights)} of {counted(len(mixture.weights), 'kernel')}",

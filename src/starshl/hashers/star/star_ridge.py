@@ -89,8 +89,9 @@ class StarRidge(WordHasher, KernelHasher):
         "graph": they get spread labels (:func:`starshl.spread_labels`), which count as far as left-out labels show that
         the graph is right; "ignore".
     max_exact_rows : int, default=20000
-        Largest number of rows whose kernel matrix is factorized. Above it, class scores come from kernels to landmarks,
-        rows may stay in a file, and ``choice_`` says so. Precomputed kernels are always solved exactly.
+        Largest number of rows whose kernel matrix is solved exactly: by a factorization or, from 10,000 rows on, by
+        conjugate gradients, where leave-one-out scores are approximate. Above it, class scores come from kernels to
+        landmarks, and rows may stay in a file. ``choice_`` says so. Precomputed kernels are always solved exactly.
     n_landmarks : int, default=None
         Number of landmarks above that; None is 3,000. More give better precision; time grows with the square.
     n_jobs : int, default=None
@@ -422,6 +423,7 @@ class StarRidge(WordHasher, KernelHasher):
             targets.index[self.support_],
             mixture.ridge,
             mixture.constant,
+            solution.gram,
         )
         self._store_novelty(training.rule(seed))
 
