@@ -40,16 +40,6 @@ SUPERVISED = MAIN | FURTHER
 # Data sets whose classes differ so much in size that a random order scores over 5% more than with equal classes.
 UNEQUAL = ("usps", "caltech101", "pascal07")
 
-# Letter has 26 classes: 3,000 rows do not hold 100 labels of each.
-FEW_LABELS = {
-    "digits": Task("digits", "digits", 1297, 500),
-    "mnist": replace(MAIN["mnist"], n_train=2500),
-    "usps": MAIN["usps"],
-    "pendigits": MAIN["pendigits"],
-    "agnews": replace(MAIN["agnews"], n_train=2500),
-    "cifar": replace(MAIN["cifar"], n_train=2500),
-    "letter": MAIN["letter"],
-}
 NO_LABELS = {
     "digits": Task("digits", "digits", 1796, 1),
     "usps": replace(MAIN["usps"], n_query=1),

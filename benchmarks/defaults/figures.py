@@ -27,12 +27,22 @@ def catalog(name: str) -> dict[str, dict[int, float]]:
     return values
 
 
-def few_labels(name: str, metric: str) -> dict[str, dict[object, dict[int, float]]]:
-    """Return method -> labels per class -> draw -> value."""
-    values: dict[str, dict[object, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
-    for line in lines("few-labels"):
+def spread(name: str, metric: str) -> dict[str, dict[int, dict[int, float]]]:
+    """Return method -> labels per class -> draw -> value; draws in which it is not defined are left out."""
+    values: dict[str, dict[int, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+    for line in lines("spread"):
+        for row in line["rows"]:
+            value = row.get(metric)
+            if line["set"] == name and value is not None and value == value:
+                values[row["method"]][line["labels"]][line["split"]] = value
+    return values
+
+
+def transductive(name: str) -> dict[str, dict[int, float]]:
+    values: dict[str, dict[int, float]] = defaultdict(dict)
+    for line in lines("transductive"):
         if line["set"] == name:
-            values[line["work"]][line["labels"]][line["split"]] = line["rows"][0][metric]
+            values[line["work"]][line["split"]] = line["rows"][0]["unlabeled"]
     return values
 
 

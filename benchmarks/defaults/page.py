@@ -1,12 +1,11 @@
-"""Fill the tables of docs/defaults.md, and draw its chart."""
+"""Fill the tables of docs/defaults.md and docs/few_labels.md, and draw the chart of labels."""
 
 import re
 from pathlib import Path
 
 import figures
-from data import FEW_LABELS
-from few_labels import LABELS_PER_CLASS
-from tables import TABLES
+from spread import LABELS_PER_CLASS, MOST_ROWS, SETS
+from tables import BESIDE, TABLES
 
 from starshl.evaluation.reports.statistics import shared_runs
 from starshl.evaluation.reports.svg import render_standalone
@@ -14,29 +13,21 @@ from starshl.reproduction import LabelEfficiency
 from starshl.reproduction.label_efficiency import label_efficiency_chart
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "defaults.md"
+PAGES = (ROOT / "docs" / "defaults.md", ROOT / "docs" / "few_labels.md")
 CHART = ROOT / "docs" / "label_efficiency.svg"
 
 # Lines of the chart, with the numbers of their looks.
-DRAWN = {
-    "StarRidge": ("StarRidge", 1),
-    "StarRidge, labeled rows only": ("StarRidge, labeled rows only", 0),
-    "Poisson learning": ("Poisson learning", 2),
-    "label spreading": ("label spreading", 3),
-    "SVC": ("SVC, labeled rows only", 4),
-}
-DRAWN_SETS = ("mnist", "usps", "agnews", "pendigits")
+DRAWN = {name: look for look, name in enumerate(name for name in BESIDE if name != "graph alone")}
+DRAWN_SETS = ("mnist", "usps", "agnews", "grocery")
 
 
 def run(options) -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(re.sub(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", filled, text, flags=re.DOTALL))
-    curves = [curve for name in DRAWN_SETS if (curve := curve_of(name)) is not None]
-    if curves:
-        charts = [label_efficiency_chart(curve, "StarRidge") for curve in curves]
-        styles = dict(DRAWN.values())
-        title = "How many labels are needed: accuracy on rows without a label"
-        CHART.write_text(render_standalone(charts, styles, title=title), encoding="utf-8")
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        page.write_text(re.sub(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end -->)", filled, text, flags=re.DOTALL))
+    charts = [label_efficiency_chart(curve_of(name), "StarRidge") for name in DRAWN_SETS]
+    title = "How many labels are needed: accuracy on rows without a label"
+    CHART.write_text(render_standalone(charts, DRAWN, title=title), encoding="utf-8")
 
 
 def filled(place: re.Match[str]) -> str:
@@ -48,14 +39,8 @@ def filled(place: re.Match[str]) -> str:
     return f"{place.group(1)}\n{content}\n\n{place.group(3)}"
 
 
-def curve_of(name: str) -> LabelEfficiency | None:
-    """Return the curve of a data set over the numbers of labels for which all lines are there."""
-    values = figures.few_labels(name, "unlabeled")
-    drawn = {shown: values[key] for key, (shown, _) in DRAWN.items()}
-    by_labels = {n: shared_runs({shown: runs.get(n, {}) for shown, runs in drawn.items()}) for n in LABELS_PER_CLASS}
-    labels = tuple(n for n, shared in by_labels.items() if all(shared.get(shown) for shown, _ in DRAWN.values()))
-    if len(labels) < 2:
-        return None
-    accuracies = {shown: tuple(tuple(by_labels[n][shown].values()) for n in labels) for shown, _ in DRAWN.values()}
-    task = FEW_LABELS[name]
-    return LabelEfficiency(f"{task.title}, {task.n_train:,} rows", task.n_train, labels, accuracies)
+def curve_of(name: str) -> LabelEfficiency:
+    values = figures.spread(name, "accuracy")
+    shared = [shared_runs({method: values[method][n] for method in DRAWN}) for n in LABELS_PER_CLASS]
+    accuracies = {method: tuple(tuple(here[method].values()) for here in shared) for method in DRAWN}
+    return LabelEfficiency(SETS[name], MOST_ROWS, LABELS_PER_CLASS, accuracies)

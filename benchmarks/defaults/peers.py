@@ -1,7 +1,6 @@
 """Other ways to learn from few labels, written from their papers or taken from scikit-learn.
 
-Every peer is a function of training rows, their labels (-1 where unknown) and unseen rows. It returns the class of
-every training row and of every unseen row.
+Every peer is a function of rows and their labels, -1 where unknown. It returns the class of every row.
 """
 
 import warnings
@@ -9,42 +8,25 @@ import warnings
 import numpy as np
 from neighbor_learners import PoissonLearning, spreading_on_neighbors
 from scipy.spatial.distance import pdist
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.svm import SVC
 
-# Neighbors and alpha.
-SPREADING_SETTINGS = ((10, 0.99), (10, 0.9), (10, 0.999), (6, 0.99), (20, 0.99))
 
-
-def label_spreading(X, y, unseen, n_neighbors=10, alpha=0.99):
+def label_spreading(X, y):
     """Zhou et al. 2004 by scikit-learn, on the weighted graph of neighbors; alpha is that of the paper."""
-    model = spreading_on_neighbors(alpha, n_neighbors)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # rows that no label reaches are divided by zero
-        model.fit(X, y)
-        return model.transduction_, model.predict(unseen)
+        return spreading_on_neighbors().fit(X, y).transduction_
 
 
-def poisson_learning(X, y, unseen):
+def poisson_learning(X, y):
     """Calder et al. 2020, with the settings of the paper."""
-    model = PoissonLearning().fit(X, y)
-    return model.transduction_, model.predict(unseen)
+    return PoissonLearning().fit(X, y).transduction_
 
 
-def svc(X, y, unseen):
+def svc(X, y):
     """A Gaussian SVC on the labeled rows, C = 10, bandwidth by the rule of scikit-learn."""
-    return on_labeled_rows(SVC(C=10.0), X, y, unseen)
-
-
-def logistic(X, y, unseen):
-    """Logistic regression on the labeled rows."""
-    return on_labeled_rows(LogisticRegression(C=10.0, max_iter=300), X, y, unseen)
-
-
-def on_labeled_rows(classifier, X, y, unseen):
-    classifier.fit(X[y >= 0], y[y >= 0])
-    return np.where(y >= 0, y, classifier.predict(X)), classifier.predict(unseen)
+    return SVC(C=10.0).fit(X[y >= 0], y[y >= 0]).predict(X)
 
 
 def plain_ridge_scores(X, y, rows, codewords, ridge=0.1):

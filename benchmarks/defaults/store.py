@@ -44,11 +44,8 @@ class Store:
 
 
 def of_sets(line: dict, sets: Collection[str]) -> bool:
-    """Tell whether a line is about one of the data sets, all if none are given.
-
-    "vowel, transductive" and "letter, transductive" are the set "transductive".
-    """
-    return not sets or line["set"].rpartition(", ")[2] in sets
+    """Tell whether a line is about one of the data sets, all if none are given."""
+    return not sets or line["set"] in sets
 
 
 def read_lines(path: Path) -> list[dict]:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import figures
 import numpy as np
-from data import FEW_LABELS, FURTHER, MAIN, NO_LABELS, SUPERVISED, TRANSDUCTIVE, UNEQUAL
-from few_labels import LABELS_PER_CLASS
+from data import FURTHER, MAIN, NO_LABELS, SUPERVISED, TRANSDUCTIVE, UNEQUAL
+from spread import LABELS_OF_PAPER, LABELS_PER_CLASS, SETS
 
 from starshl.evaluation.reports.statistics import shared_runs
 
@@ -130,51 +130,95 @@ def times() -> str:
     return markdown(["data", "one length / StarSHL", "one length / HC-SDH", "four lengths / HC-SDH, one length"], rows)
 
 
-OURS = {
+BESIDE = {
     "StarRidge": "StarRidge",
-    "StarSHL": "StarSHL",
-    "StarRidge, labeled only": "StarRidge, labeled rows only",
+    "labeled rows only": "labeled rows only",
+    "logistic regression": "logistic regression",
+    "label spreading": "label spreading",
+    "graph alone": "graph alone",
+    "Poisson learning": "Poisson learning",
 }
 
 
-def few_table(metric: str, methods: dict[str, str], left_out: str = "") -> str:
+def over_labels(metric: str, methods: dict[str, str], labels: tuple[int, ...] = LABELS_PER_CLASS) -> str:
+    """Compare methods with few labels; each cell has one value for every number of labels."""
     rows = []
-    for name, task in FEW_LABELS.items():
-        values = {} if name == left_out else figures.few_labels(name, metric)
-        if values:
-            shared = [shared_runs({key: values[key].get(n, {}) for key in methods.values()}) for n in LABELS_PER_CLASS]
+    for name, title in SETS.items():
+        values = figures.spread(name, metric)
+        shared = [shared_runs({key: values.get(key, {}).get(n, {}) for key in methods.values()}) for n in labels]
+        if all(len(here) == len(methods) for here in shared):
             cells = [" ".join(figures.mean(here.get(key)) for here in shared) for key in methods.values()]
-            draws = " ".join(str(len(here.get("StarRidge", ()))) for here in shared)
-            rows.append([f"{task.title}, {task.n_train:,} rows", draws, *cells])
+            n_draws = min(len(next(iter(here.values()))) for here in shared)
+            rows.append([title, str(n_draws), *cells])
     return markdown(["data", "draws", *methods], rows)
 
 
 def few_accuracy() -> str:
-    peers = ("Poisson learning", "label spreading", "SVC")
-    # StarSHL has fewer draws than the others; docs/few_labels.md has ten draws of digits.
-    ours = {name: work for name, work in OURS.items() if name != "StarSHL"}
-    return few_table("unlabeled", ours | {name: name for name in peers}, left_out="digits")
+    return over_labels("accuracy", BESIDE)
 
 
-def few_unseen() -> str:
-    return few_table("unseen", OURS | {name: name for name in ("Poisson learning", "SVC")})
+def few_codes() -> str:
+    return over_labels("p10", {"StarRidge": "StarRidge, codes", "labeled rows only": "labeled rows only, codes"})
 
 
-def few_precision() -> str:
-    peers = {
-        "plain ridge, labeled only": "plain ridge, labeled rows only",
-        "Poisson learning, its classes as codes": "Poisson learning",
+def few_behind() -> str:
+    """List where another way is better than StarRidge on average."""
+    rows = []
+    for name, title in SETS.items():
+        for what, metric, methods in (
+            ("accuracy", "accuracy", {own: own for own in BESIDE if own != "StarRidge"}),
+            ("P@10", "p10", {"labeled rows only": "labeled rows only, codes"}),
+        ):
+            values = figures.spread(name, metric)
+            ours = values.get("StarRidge" if metric == "accuracy" else "StarRidge, codes", {})
+            for other, key in methods.items():
+                behind = []
+                for n in LABELS_PER_CLASS:
+                    difference = figures.gap(ours.get(n), values.get(key, {}).get(n))
+                    if difference is not None and difference.difference <= -0.0005:
+                        behind.append(f"{figures.bare(difference.difference)} at {n}")
+                if behind:
+                    rows.append([title, what, other, ", ".join(behind)])
+    return markdown(["data", "of", "behind", "by, at so many labels per class"], rows)
+
+
+def few_honesty() -> str:
+    """Compare what is said with what is true, from five labels per class on."""
+    labels = tuple(n for n in LABELS_PER_CLASS if n >= 5)
+    columns = {
+        "at least 90% sure": "sure",
+        "right of these": "sure_right",
+        "calibration error": "ece",
+        "by chance alone": "ece_of_chance",
+        "log loss": "log_loss",
+        "P(same): calibration error": "pairs_ece",
+        "P(same): log loss": "pairs_log_loss",
     }
-    return few_table("p10", OURS | peers)
+    rows = []
+    for name, title in SETS.items():
+        found = {metric: figures.spread(name, metric).get("StarRidge", {}) for metric in columns.values()}
+        alone = figures.spread(name, "log_loss").get("labeled rows only", {})
+        if all(found["ece"].get(n) for n in labels):
+            cells = [" ".join(figures.mean(found[metric].get(n)) for n in labels) for metric in columns.values()]
+            cells.insert(5, " ".join(figures.mean(alone.get(n)) for n in labels))
+            rows.append([title, *cells])
+    shown = list(columns)
+    shown.insert(5, "labeled rows only")
+    return markdown(["data", *shown], rows)
+
+
+def few_paper() -> str:
+    methods = {"paper": "paper", "paper, labeled rows only": "paper, labeled rows only", "StarRidge": "StarRidge"}
+    return over_labels("accuracy", methods, LABELS_OF_PAPER)
 
 
 def transductive() -> str:
     methods = ("StarRidge", "StarSHL", "label spreading", "Poisson learning", "SVC", "plain ridge, labeled rows only")
     rows = []
     for name, task in TRANSDUCTIVE.items():
-        values = figures.few_labels(f"{name}, transductive", "unlabeled")
+        values = figures.transductive(name)
         if values:
-            shared = shared_runs({method: values[method].get("all", {}) for method in methods})
+            shared = shared_runs({method: values[method] for method in methods})
             n_splits = str(len(shared.get("StarRidge", ())))
             rows.append([task.title, n_splits, *(figures.mean(shared.get(method)) for method in methods)])
     return markdown(["data", "splits", *methods], rows)
@@ -200,9 +244,11 @@ TABLES: dict[str, tuple[Callable[[], str], str]] = {
     "calibration": (calibration, "supervised"),
     "unequal": (unequal, "supervised --work StarRidge --sets usps caltech pascal"),
     "times": (times, "times"),
-    "few-accuracy": (few_accuracy, "few-labels"),
-    "few-unseen": (few_unseen, "few-labels"),
-    "few-precision": (few_precision, "few-labels"),
-    "transductive": (transductive, "few-labels --sets transductive --splits 20"),
+    "few-accuracy": (few_accuracy, "spread --splits 10"),
+    "few-codes": (few_codes, "spread --splits 10"),
+    "few-behind": (few_behind, "spread --splits 10"),
+    "few-honesty": (few_honesty, "spread --splits 10"),
+    "few-paper": (few_paper, "spread --work paper"),
+    "transductive": (transductive, "transductive --splits 20"),
     "no-labels": (no_labels, "no-labels"),
 }
