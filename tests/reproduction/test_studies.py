@@ -1,5 +1,7 @@
 """The sections beside retrieval, on figures made by hand."""
 
+from dataclasses import replace
+
 import pytest
 
 from starshl.evaluation.reports.document import Chart, Table, Text, table_of_means
@@ -187,3 +189,14 @@ def test_unsupervised_section_compares_clusters_alike_and_as_assigned(made):
     assert any(
         "*SHL does not win: place 2 of 2, 0.100 behind ITQ" in line for line in blocks_of(section, Text)[1].lines
     )
+
+
+def test_rows_that_are_older_than_a_change_of_their_methods_are_named(made):
+    protocol = made("unsupervised-usps", {("starridge-clusters", 32): [{"P@10": 0.8}], ("lsh", 32): [{"P@10": 0.4}]})
+    [found] = protocol.protocols
+    for date, named in (("2026-11-18", True), ("2026-11-19", False)):
+        found.runs = [replace(run, date=date) for run in found.runs]
+        lines = [line for text in blocks_of(unsupervised_section(found), Text) for line in text.lines]
+        told = [line for line in lines if line.startswith("Measured before 2026-11-19")]
+        assert bool(told) is named
+        assert not named or ("StarRidge, clusters" in told[0] and "LSH" not in told[0])

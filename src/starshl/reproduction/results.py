@@ -33,7 +33,7 @@ class MethodRun:
     """One finished run and its values by name of the metric ("P@10", "mAP", "fit s", ...).
 
     ``method`` is the stable key of the method; ``key`` identifies the run, None for values made by hand. ``by_class``
-    has the precision of lists of some lengths for the queries of each class.
+    has the precision of lists of some lengths for the queries of each class, ``date`` the day on which it finished.
     """
 
     method: str
@@ -44,6 +44,7 @@ class MethodRun:
     curve: dict[str, list[float | None]] | None
     key: RunKey | None = None
     by_class: Mapping[int, Sequence[float | None]] = field(default_factory=dict)
+    date: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +231,8 @@ def _by_protocol(summaries: Iterable[RunSummary]) -> list[ProtocolResults]:
             )
         values = {name: value for name, value in _values(summary) if value is not None}
         curve, by_class = summary.scores.get("curve"), summary.scores.get("precision_by_class", {})
-        run = MethodRun(key.method, key.n_bits, key.run, key.seed, values, curve, key, by_class)
+        date = summary.record.finished[:10]
+        run = MethodRun(key.method, key.n_bits, key.run, key.seed, values, curve, key, by_class, date)
         by_name[key.protocol].runs.append(run)
         for name in ("random_precision", "majority_accuracy"):
             if name in rows:

@@ -42,6 +42,12 @@ _GRAY_PIXELS = (
 )
 _N_LABELS = 5  # per class, in the short account of few labels
 _AS_IN_THE_PAPER = "starshl-clusters"
+# On this day it changed how labels and clusters spread, on which these methods depend.
+_SPREADING_CHANGED = "2026-11-19"
+_SPREADING = (
+    *("starshl", "starshl-graph", "starridge", "starridge-labeled"),
+    *("starshl-graph-clusters", "starridge-clusters"),
+)
 
 
 def labels_section(group: list[ProtocolResults]) -> Section:
@@ -114,7 +120,21 @@ def _label_sentences(
         where = f"With {counted(n_labels, 'label')} per class"
         sentences += describe_ranking(where, "accuracy", {method: cells[place] for method, cells in accuracy.items()})
     sentences += describe_class_sizes(next(iter(by_labels.values())))
+    sentences += _measured_before(by_labels.values())
     return sentences + warn_of_few_runs(min(protocol.n_runs for protocol in by_labels.values()))
+
+
+def _measured_before(protocols: Iterable[ProtocolResults]) -> list[str]:
+    """Name the methods that have changed since they were measured."""
+    runs = [run for protocol in protocols for run in protocol.runs]
+    old = {run.method for run in runs if "" < run.date < _SPREADING_CHANGED}
+    changed = [title_of(method) for method in _SPREADING if method in old]
+    if not changed:
+        return []
+    return [
+        f"Measured before {_SPREADING_CHANGED}, when it changed how labels and clusters spread to rows without labels: "
+        f"{joined(changed)}; few_labels.md has newer figures."
+    ]
 
 
 def _labels_table(metric: str, by_labels: dict[int, ProtocolResults]) -> Table:
@@ -158,7 +178,7 @@ def unsupervised_section(protocol: ProtocolResults) -> Section:
         sentences.append(f"{joined(impossible)} cannot make codes of {n_bits} bits from so few features.")
     for metric in metrics[:3]:
         sentences += describe_ranking(f"At {n_bits} bits", metric, by_metric[metric])
-    sentences += describe_class_sizes(protocol)
+    sentences += describe_class_sizes(protocol) + _measured_before([protocol])
     text = Text(tuple(sentences + warn_of_few_runs(protocol.n_runs)))
     shown = _lines((title, enumerate(measured)) for title, measured in cells.items())
     title = f"Codes of {n_bits} bits without labels, by four measures"
@@ -234,6 +254,13 @@ def beyond_section(results: Results) -> Section | None:
             "cannot mend a cluster that holds two classes, which costs them P@10."
         )
         blocks.append(Text((note,)))
+    studied = [protocol for task in ("labels", "unsupervised") for protocol in results.of_task(task)]
+    by_set = {protocol.dataset: [p for p in studied if p.dataset == protocol.dataset] for protocol in studied}
+    if old := [marked(dataset) for dataset, protocols in by_set.items() if _measured_before(protocols)]:
+        line = (
+            f"On {joined(old)}, some rows are older than the present methods; labels.md and unsupervised.md say which."
+        )
+        blocks.append(Text((line,)))
     return Section("Beyond the paper: few labels and none", "beyond", blocks) if blocks else None
 
 
