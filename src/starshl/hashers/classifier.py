@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.sparse import issparse
+from scipy.special import softmax
 from sklearn.base import BaseEstimator, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -397,11 +398,7 @@ def _folds(index: np.ndarray, seed: int) -> np.ndarray:
 
 def _tempered(said: np.ndarray, temperature: float) -> np.ndarray:
     """Return probabilities in proportion to ``said ** temperature``."""
-    logits = temperature * np.log(np.maximum(said, LEAST_SHARE))
-    logits -= logits.max(axis=1, keepdims=True)
-    np.exp(logits, out=logits)
-    logits /= logits.sum(axis=1, keepdims=True)
-    return logits
+    return softmax(temperature * np.log(np.maximum(said, LEAST_SHARE)), axis=1)
 
 
 def _best_temperature(said: np.ndarray, index: np.ndarray) -> float:
