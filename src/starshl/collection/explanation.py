@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from .._common.labels import Label
 from .._common.validation import SamplesLike, check_choice
-from .._common.words import counted
+from .._common.words import counted, percent
 from ..codes.binary import BinaryCodes
 from ..codes.word_dictionary import Words
 from ..index.posterior import WordIndex
@@ -275,13 +275,14 @@ def _in_words(why: Explanation) -> str:
         + (f" Its label is {json.dumps(why.label)}." if why.code_from == "vector" and why.label is not None else ""),
     ]
     if why.probability is not None:
-        parts.append(f"It is of the query's class with a probability of {why.probability:.1%}.")
+        parts.append(f"It is of the query's class with a probability of {percent(why.probability, 1)}.")
     if why.neighbor_distance is not None:
         parts.append(f"The neighborhood adds {why.neighbor_distance:.4g} to its distance.")
     if why.query_class is not None and why.item_class is not None and why.query_class.probability is not None:
+        asked, found = (percent(each.probability or 0, 1) for each in (why.query_class, why.item_class))
         parts.append(
-            f"The query looks most like {json.dumps(why.query_class.label)} ({why.query_class.probability:.1%}), the "
-            f"item like {json.dumps(why.item_class.label)} ({why.item_class.probability or 0:.1%})."
+            f"The query looks most like {json.dumps(why.query_class.label)} ({asked}), the item like "
+            f"{json.dumps(why.item_class.label)} ({found})."
         )
     elif why.query_class is not None and why.item_class is not None:
         parts.append(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from .._common.words import percent
 from ..exceptions import CollectionError, UnknownIdError
 from .answers import Hit, Item, SearchResult
 
@@ -74,5 +75,5 @@ def _label(item: Item | Hit) -> str:
         return f"<b>{escape(str(item.label))}</b>"
     if item.guess is None:
         return ""
-    sure = "" if item.guess.confidence is None else f" {item.guess.confidence:.0%}"
+    sure = "" if item.guess.confidence is None else f" {escape(percent(item.guess.confidence))}"
     return f'<span style="{_GUESS}">{escape(str(item.guess.label))}?{sure}</span>'

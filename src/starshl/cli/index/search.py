@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from ..._common.words import percent
 from ..errors import OPTION_NAMES
 from ..hashers import parse_settings
 from ..options import AsJson, Decimal, Jobs, Progress, Vectors
@@ -202,7 +203,7 @@ def _print_lines(answers: list[SearchResult], if_empty: str) -> None:
 
 def _distances(hit: Hit) -> str:
     of_codes = f"{hit.distance:>8}" if isinstance(hit.distance, int) else f"{hit.distance:>8.4f}"
-    likely = "" if hit.probability is None else f" {hit.probability:>6.1%}"
+    likely = "" if hit.probability is None else f" {percent(hit.probability, 1):>6}"
     return of_codes + likely + ("" if hit.rescored is None else f" {hit.rescored:>9.4g}")
 
 
@@ -210,7 +211,7 @@ def _details(hit: Hit) -> str:
     label = None if hit.label is None else f"label {json.dumps(hit.label)}"
     guess = None if hit.guess is None else f"perhaps {json.dumps(hit.guess.label)}"
     if guess is not None and hit.guess is not None and hit.guess.confidence is not None:
-        guess += f" ({hit.guess.confidence:.0%})"
+        guess += f" ({percent(hit.guess.confidence)})"
     metadata = json.dumps(hit.metadata) if hit.metadata else None
     return "  ".join(filter(None, [hit.reference, label, guess, metadata]))
 

@@ -46,6 +46,12 @@ const element = (name, className, text) => {
   return made;
 };
 
+/** Write a share with the digits that it deserves: nothing but 1 is 100%. */
+const percent = (share) => {
+  const text = (100 * share).toFixed(share > 0.99 && share < 1 ? 1 : 0);
+  return text === "100.0" ? ">99.9%" : `${text}%`;
+};
+
 // What is stored: codes, ids, labels, titles and previews by position.
 
 const words = new Uint32Array((await part("codes")).buffer);
@@ -102,7 +108,7 @@ function showResults(positions, distances, probabilities) {
     if (items.titles || !image) button.append(element("span", "title", titleOf(position)));
     const under = element("span", "under");
     under.append(element("span", "label", labelOf(position) ?? ""));
-    if (probabilities) under.append(element("span", "", `${(100 * probabilities[place]).toFixed(0)}%`));
+    if (probabilities) under.append(element("span", "", percent(probabilities[place])));
     else if (distances && classWords) under.append(element("span", "", distances[place].toPrecision(3)));
     else if (distances) under.append(element("span", "", distances[place] === 1 ? "1 bit" : `${distances[place]} bits`));
     button.append(under);
@@ -147,7 +153,7 @@ function showQuery(heading, shown, text, shares) {
     bar.style.width = `${100 * share}%`;
     const hold = element("span");
     hold.append(bar);
-    line.append(element("span", "", label), hold, element("span", "number", `${(100 * share).toFixed(0)}%`));
+    line.append(element("span", "", label), hold, element("span", "number", percent(share)));
     card.append(line);
   }
 }

@@ -13,7 +13,7 @@ from fastapi import APIRouter, File, Query, Request, UploadFile
 from fastapi.responses import RedirectResponse, Response
 
 from ..._common.labels import Label
-from ..._common.words import counted
+from ..._common.words import counted, percent
 from ...client.answers import CollectionInfo, Job
 from ...collection.answers import Explanation, Hit, Item
 from ...collection.collection import Collection
@@ -341,7 +341,7 @@ def _card(collection: Collection, name: str, item: Item, query_label: Label | No
 
 def _note(hit: Hit, distances: bool) -> str:
     """Return how likely a hit is of the class of the query, and how far it is if that is asked for."""
-    likely = [] if hit.probability is None else [f"{hit.probability:.0%}"]
+    likely = [] if hit.probability is None else [percent(hit.probability)]
     if distances and hit.rescored is not None:
         likely.append(f"distance {hit.rescored:.3g}")
     elif distances and not likely:

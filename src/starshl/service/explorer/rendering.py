@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse
 from starlette.types import Scope
 
 from ..._common.labels import Label
-from ..._common.words import counted
+from ..._common.words import counted, percent
 from ...collection.answers import Guess, Hit, Item
 from ...collection.collection import Collection
 from ...exceptions import UnknownIdError
@@ -71,12 +71,6 @@ async def asset(digest: str, name: str) -> Response:
     return Response(_CONTENTS[name], media_type=kind, headers={"Cache-Control": cache})
 
 
-def _percent(share: float) -> str:
-    """Write a share with as many digits as it deserves: 7%, 99.8%."""
-    percent = 100 * share
-    return f"{percent:.1f}%" if percent > 99 and round(percent, 1) < 100 else f"{percent:.0f}%"
-
-
 def label_name(label: object) -> str:
     """Return what pages call a label, and what scripts send as its name."""
     return "unlabeled" if label is None else str(label).lower() if isinstance(label, bool) else str(label)
@@ -91,7 +85,7 @@ _environment = Environment(
 )
 _environment.globals["asset"] = asset_address
 _environment.globals["counted"] = counted
-_environment.filters |= {"percent": _percent, "label": label_name}
+_environment.filters |= {"percent": percent, "label": label_name}
 
 
 def render(template: str, request: Request, status: int = 200, **values: Any) -> HTMLResponse:
@@ -128,7 +122,7 @@ class Card:
         label = "" if self.label is None else f", labeled {self.label}"
         if self.guess is not None:
             label = f", perhaps {label_name(self.guess.label)}"
-            label += "" if self.guess.confidence is None else f", {_percent(self.guess.confidence)} sure"
+            label += "" if self.guess.confidence is None else f", {percent(self.guess.confidence)} sure"
         right = {True: ", same label", False: ", another label", None: ""}[self.is_right]
         return f"{self.title}{label}{right}"
 
