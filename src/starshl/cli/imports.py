@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -207,7 +208,10 @@ def _print(summary: ImportSummary, as_json: bool, labels_from: str | None = None
         f"Codes: {counted(summary.n_bits, 'bit')}.",
         summary.choice,
         *left_out_lines(summary.n_other_files, summary.skipped),
-        f"Look at it with: starshl explore {folder}",
-        f"Search it with: starshl serve {folder}",
+        f"Search it here: starshl index search {folder} ...",
+        f"Look at it in a browser: starshl explore {folder}",
+        f"Serve it to programs: starshl serve {folder}",
     ]
+    if find_spec("fastapi") is None:
+        lines.append("The last two need: pip install 'starshl[serve]'")
     typer.echo("\n".join(lines))

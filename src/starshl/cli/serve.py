@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time
 import warnings
@@ -102,7 +103,12 @@ def serve(
         raise ValueError("Name the folder of a collection, or use --demo. `starshl index build` makes a collection.")
     settings = Settings(host, port, read_tokens(tokens), limits)
     make = partial(make_demo, DEMO) if demo else lambda: None
-    run_service(folders, settings, read_only=read_only, snapshots=snapshots, jobs=jobs, make=make)
+
+    def at_start(taken: int) -> None:
+        if sys.stdout.isatty():
+            typer.echo(f"{_address(host, taken)}api/v1/docs describes what programs may ask. Ctrl+C stops it.")
+
+    run_service(folders, settings, read_only=read_only, snapshots=snapshots, jobs=jobs, make=make, at_start=at_start)
 
 
 def explore(
@@ -125,14 +131,19 @@ def explore(
     settings = Settings(host, port, read_tokens(tokens))
 
     def at_start(taken: int) -> None:
-        here = _ON_THIS_MACHINE.get(host, host)
-        address = f"http://{f'[{here}]' if ':' in here else here}:{taken}/"
+        address = _address(host, taken)
         typer.echo(f"{address} shows {', '.join(folder.name for folder in folders)}. Ctrl+C stops it.")
         if browser:
-            threading.Thread(target=_open, args=(address, here, taken), daemon=True).start()
+            threading.Thread(target=_open, args=(address, _ON_THIS_MACHINE.get(host, host), taken), daemon=True).start()
 
     make = (lambda: None) if collections else _make_demos
     run_service(folders, settings, read_only=read_only, jobs=jobs, make=make, at_start=at_start, log_level="WARNING")
+
+
+def _address(host: str, port: int) -> str:
+    """Return where a browser on this machine finds a service."""
+    here = _ON_THIS_MACHINE.get(host, host)
+    return f"http://{f'[{here}]' if ':' in here else here}:{port}/"
 
 
 def run_service(

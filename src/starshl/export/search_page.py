@@ -110,7 +110,7 @@ def _model(collection: Collection, picture: Sequence[int] | None) -> tuple[bytes
     has_probabilities = hasher.words is not None or can_be_written(hasher.class_part, PROBABILITIES)
     outputs += ["probabilities"] if has_probabilities else []
     first: Any = next(iter([*steps, *hasher.fitted_steps]), None)
-    if reader is None and isinstance(first, Reader) and first.is_slow:
+    if isinstance(first, Reader) and first.is_slow:
         why_not = f"A page does not hold the network {type(first).__name__}, which reads what people would ask with."
         return None, {"n_features": 0, "picture": None, "why_not": why_not}
     n_features = getattr(first, "n_features_in_", 0) if steps else hasher.row_width or 0
