@@ -1,4 +1,4 @@
-"""Write docs/licenses.md: the license of every library that starshl needs, or that an extra adds.
+"""Write docs/licenses.md: the license of every library that starshl needs or an extra adds, and of every data set.
 
     python scripts/write_license_page.py
 
@@ -13,6 +13,8 @@ import sys
 import tomllib
 from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
+
+from starshl.data.datasets import describe_all
 
 ROOT = Path(__file__).parents[1]
 
@@ -62,7 +64,8 @@ def page() -> str:
         if uses[name] == ["always"] and any(word in found for word in OPTIONAL_ONLY):
             sys.exit(f"{name} is always required, and its license is {found}. Make it an extra.")
     rows = [f"| {name} | {', '.join(where)} | {license_of(name)} |" for name, where in sorted(uses.items())]
-    return "\n".join([HEAD, *rows, ""])
+    sets = [f"| `{each.name}` | {each.title} | {each.license} |" for each in describe_all()]
+    return "\n".join([HEAD, *rows, DATA_SETS, *sets, ""])
 
 
 HEAD = """# Licenses
@@ -70,9 +73,17 @@ HEAD = """# Licenses
 starshl is under the BSD 3-clause license. It contains no code of others. These libraries are installed with it or with
 one of its extras; the licenses are those that they state themselves (`python scripts/write_license_page.py`). The
 weights of all-MiniLM-L6-v2 come in a package that states MIT; their authors state Apache-2.0.
-[Data sets](datasets.md) are not part of starshl; each has the terms of its publisher.
 
 | library | installed | license |
+|---|---|---|"""
+
+DATA_SETS = """
+## Data sets
+
+[Data sets](datasets.md) are not part of starshl. These are the terms that are commonly stated for them; read those of
+the publisher before you use one for anything but research.
+
+| name | data set | terms |
 |---|---|---|"""
 
 if __name__ == "__main__":

@@ -2,19 +2,12 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
 
 import starshl
 from starshl import Codebook, HybridHasher, StarRidge, make_index
 from starshl.hashers.baselines import ITQ, LSHash
 
 N_BITS = 24
-
-
-@pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    return X / 16.0, y
 
 
 @pytest.fixture(scope="module")

@@ -2,18 +2,11 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits
 
 from starshl import HybridHasher, StarRidge, make_index
 from starshl.codes import HammingWords
 from starshl.exceptions import SpaceMismatchError
 from starshl.hashers.baselines import ITQ
-
-
-@pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    return X / 16.0, y
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_digits
 
 import starshl
 from starshl import Codebook, StarRidge, StarSHL, make_index
@@ -22,12 +21,6 @@ METHODS = {
     "prepared": lambda codebook: PreparedHasher([Scale()], StarRidge(16, codewords=codebook, random_state=0)),
 }
 every_method = pytest.mark.parametrize("name", METHODS)
-
-
-@pytest.fixture(scope="module")
-def digits():
-    X, y = load_digits(return_X_y=True)
-    return X / 16.0, y
 
 
 @pytest.fixture(scope="module")
