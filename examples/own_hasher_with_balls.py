@@ -42,7 +42,7 @@ class RandomBalls(BaseHasher):
     def _scores(self, X: SamplesLike) -> np.ndarray:  # all that encode, search and model files need
         X = check_rows(self, X, fitting=False)
         with threadpool_limits(1):
-            return (self.radii_ - self._distances(X)).astype(X.dtype)
+            return np.asarray(self.radii_ - self._distances(X), X.dtype)
 
     def _distances(self, X: np.ndarray) -> np.ndarray:
         rows = X @ self.directions_
