@@ -68,6 +68,25 @@ def test_the_page_shows_pictures_then_few_labels_then_curves(found):
     assert all(f"<code>{command}</code>" in text for command, _ in NEXT_STEPS)
 
 
+def test_each_example_of_the_page_is_explained(found):
+    text = Path(found["report"]).read_text()
+    assert text.count("so many show a") == text.count("A query: ")
+
+
+def test_an_example_with_less_by_labels_than_without_says_what_happened():
+    target = np.array([3] * 10 + [8] * 20)
+    shown = [
+        demo.Shown("all", "StarRidge", np.array([np.arange(10, 20), np.arange(10, 20)])),
+        demo.Shown("none", "LSH", np.array([[*range(7), 10, 11, 12], range(10, 20)])),
+    ]
+    found = demo.Demonstration(8, 0, np.array([0, 20]), np.arange(30), shown=shown)
+    counts, reason = demo.explain_example(found, 0, target)
+    assert "0 by StarRidge with all labels, 7 by LSH with no labels" in counts
+    assert "takes this 3 for an 8" in reason
+    assert "50.0% of the queries" in reason
+    assert len(demo.explain_example(found, 1, target)) == 1
+
+
 def test_the_page_says_nothing_about_claims_or_what_is_missing(found):
     text = Path(found["report"]).read_text()
     assert not any(word in text for word in ("PARTIAL", "does not hold", "claim"))

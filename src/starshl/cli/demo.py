@@ -123,9 +123,18 @@ def _print_results(comparison: dict[str, Any]) -> None:
     typer.echo()
     digits = load_digits()
     shown = [comparison["query"], *comparison["nearest"]]
-    captions = ["query", *("nearest: " + str(digits.target[row]) for row in comparison["nearest"])]
+    right = sum(digits.target[row] == digits.target[shown[0]] for row in shown[1:])
+    captions = [
+        f"query: {digits.target[shown[0]]}",
+        *("nearest: " + str(digits.target[row]) for row in comparison["nearest"]),
+    ]
     typer.echo("A query and its nearest images, by the codes of StarRidge with all labels:\n")
     typer.echo(draw_side_by_side(digits.images[shown] / 16, captions))
+    typer.echo(
+        f"\n{right} of these {N_DRAWN} show the digit of the query. Codes that labels have taught find the digit that "
+        "they take the query for:\nnearly all is right or, if they mistake it, nearly all is wrong. The page has more "
+        "examples, and says of each what happened."
+    )
     typer.echo(f"\nMore pictures, tables and curves, to open in a browser: {comparison['report']}")
     typer.echo("\nNext, on your own data:")
     width = max(len(command) for command, _ in NEXT_STEPS)

@@ -311,7 +311,38 @@ def _pictures(found: Demonstration) -> Section:
             for shown in found.shown
         )
         blocks.append(Pictures(f"A query: {digits.target[query]}", images[query], rows))
+        blocks.append(Text(explain_example(found, place, digits.target)))
     return Section("What a query finds", "pictures", blocks)
+
+
+def explain_example(found: Demonstration, place: int, target: np.ndarray) -> tuple[str, ...]:
+    """Say in words what the methods found for a query, and why one with labels may find less than one without."""
+    digit = target[found.queries[place]]
+    right = [int((target[shown.nearest[place]] == digit).sum()) for shown in found.shown]
+    names = [f"{shown.title} with {_LABELS[shown.labels]}" for shown in found.shown]
+    parts = ", ".join(f"{n_right} by {name}" for n_right, name in zip(right, names, strict=True))
+    lines = [f"Of {N_NEIGHBORS}, so many show {_a(digit)}: {parts}."]
+    taught = [number for number, shown in enumerate(found.shown) if shown.labels != "none"]
+    worst = min(taught, key=right.__getitem__)
+    taken_for = _most_frequent(target[found.shown[worst].nearest])
+    if right[worst] < max(right) and taken_for[place] != digit:
+        share = (taken_for != target[found.queries]).mean()
+        lines.append(
+            "A code that labels have taught finds the digit that it takes the query for, so nearly all of it is right, "
+            f"or nearly all is wrong. {names[worst]} takes this {digit} for {_a(taken_for[place])}; such a mistake "
+            f"happens for {share:.1%} of the queries. A code without labels finds what looks alike, whatever it is: "
+            "more often wrong, but seldom all wrong."
+        )
+    return tuple(lines)
+
+
+def _a(digit: int) -> str:
+    return f"an {digit}" if digit == 8 else f"a {digit}"
+
+
+def _most_frequent(digits: np.ndarray) -> np.ndarray:
+    """Return the most frequent digit in each row."""
+    return np.array([np.bincount(row, minlength=N_CLASSES).argmax() for row in digits])
 
 
 def _chosen_queries(found: Demonstration, target: np.ndarray) -> list[int]:
