@@ -1,6 +1,6 @@
 // The explore page without reloads: neighbors by codes first, everything else right after.
 
-import { notify, request } from "./shared.js";
+import { make, notify, request } from "./shared.js";
 
 const neighbors = document.getElementById("neighbors");
 const details = document.getElementById("details");
@@ -133,6 +133,12 @@ function followLink(event) {
   show(url).then(() => window.scrollTo({ top: 0 }));
 }
 document.addEventListener("click", followLink);
+
+// In the viewer, which knows nothing of searches: why the item that it shows was found.
+document.addEventListener("viewed", ({ detail: { item, body } }) => {
+  const why = neighbors.querySelector(`[data-view$="/items/${CSS.escape(item)}"] ~ .corner [data-explain]`);
+  if (why) body.querySelector(".actions")?.append(make("a", { class: "button secondary", "data-search": "", "data-explain": "", href: why.href }, "Why this one?"));
+});
 
 form.addEventListener("submit", (event) => {
   event.preventDefault();
