@@ -28,7 +28,7 @@ def suspects(folder: Folder, limit: Limit = 20, progress: Progress = None, as_js
 def _table(entries: list[dict[str, Any]], folder: str) -> str:
     if not entries:
         return "No label is probably wrong."
-    cells = [("id", "label", "likely", "wrong with", "title")]
+    cells = [("id", "label", "likely", "chance it is wrong", "title")]
     cells += [
         (str(each["id"]), str(each["label"]), str(each["likely"]), f"{each['probability']:.1%}", each["title"])
         for each in entries
