@@ -37,9 +37,9 @@ class Batcher(Generic[Key, Payload, Result]):
     """Threads that answer requests in groups; a group is what waits with the same key.
 
     While all threads are busy, requests collect in groups, so batches grow with the load. A small group waits while
-    another one of its key is answered, because a few more requests in a batch cost less than a batch of their own. An
-    idle service waits ``window`` seconds for company. If a group fails, each of its requests is tried alone, so none
-    fails for another.
+    another one of its key is answered, and then ``window`` seconds for company, because a few more requests in a batch
+    cost less than a batch of their own. If a group fails, each of its requests is tried alone, so none fails for
+    another.
 
     Whoever cancels the future of a request no longer waits for it. When nobody waits for a group, it ends early.
 
@@ -121,10 +121,11 @@ class Batcher(Generic[Key, Payload, Result]):
             with self._changed:
                 while self._first(level) is None and not self._is_closed:
                     self._changed.wait()
-                if self._first(level) is None:
+                first = self._first(level)
+                if first is None:
                     return
-                is_alone = self._n_waiting == 1
-            if is_alone and self._window:
+                is_small = first.size < self._small_group
+            if is_small and self._window:
                 time.sleep(self._window)
             group = self._take(level)
             if group is not None:
