@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._common.cells import guarded
+from .._common.formulas import guarded
 from .._common.warn import warn_caller
 from .._common.words import counted
 from .index.common import embedded_rows, holds_pictures, holds_texts, picture_rows

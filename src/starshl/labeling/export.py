@@ -7,8 +7,8 @@ import io
 import os
 from typing import Any
 
-from .._common.cells import guarded
 from .._common.files import write_atomically
+from .._common.formulas import guarded
 from .._common.labels import Label
 from ..collection.collection import Collection
 from .lesson import Lesson

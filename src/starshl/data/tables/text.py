@@ -12,7 +12,7 @@ from typing import TextIO, TypeAlias
 
 import numpy as np
 
-from ..._common.cells import unguarded
+from ..._common.formulas import unguarded
 from .cells import is_missing_mark, is_number, is_number_with_comma, number_text
 from .columns import Kind
 from .errors import MAX_SHOWN, Cause, TableError
