@@ -58,7 +58,7 @@ def test_twelve_classes_have_colors_that_can_be_told_apart_and_others_are_lit_up
     page.hover(f'[data-class="{MANY[-1]}"]')
     eventually(page, lambda: page.locator("#map").screenshot() != before, "the class is lit up")
     page.fill("#find-class", "14")
-    assert page.locator("#legend li:visible").all_text_contents() == [f"{MANY[-1]}16"]
+    assert page.locator("#legend li:visible .class-name").all_text_contents() == MANY[-1:]
     page.click(f'[data-class="{MANY[-1]}"]')
     assert selected(page) == "16"
 

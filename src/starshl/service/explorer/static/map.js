@@ -17,17 +17,19 @@ const MILLISECONDS_OF_A_GLANCE = 120; // what the pointer only passes over says 
 let data, plane;
 let selection = new Set(); // of ids
 let highlighted = null; // a class; the others are faint
+let isByConfidence = false; // what colors say
 let isLabeling = false;
 let hovered = -1;
 let glance;
 const colors = new Map(); // from class to color; none changes while the page is open
 
-const gray = () => (matchMedia("(prefers-color-scheme: dark)").matches ? "#64748b" : "#94a3b8");
+const darkness = matchMedia("(prefers-color-scheme: dark)");
+const gray = () => (darkness.matches ? "#64748b" : "#94a3b8");
 const labelOf = (number) => data.labels[data.label[number]];
 const numbersOf = (name) => data.ids.map((_, number) => number).filter((number) => labelOf(number) === name);
 
 function colorOf(number) {
-  if (document.getElementById("color")?.value === "confidence") return data.label[number] < 0 ? gray() : `hsl(${Math.round(1.2 * data.confidence[number])} 75% 48%)`;
+  if (isByConfidence) return data.label[number] < 0 ? gray() : `hsl(${Math.round(1.2 * data.confidence[number])} 75% 48%)`;
   return labelOf(number) === highlighted && highlighted !== null ? colors.get(highlighted) ?? "#fc546c" : colors.get(labelOf(number)) ?? gray();
 }
 
@@ -64,7 +66,7 @@ function showClasses() {
 
 function findClass() {
   const wanted = document.getElementById("find-class").value.trim().toLowerCase();
-  for (const row of document.querySelectorAll("#legend li")) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+  for (const row of document.querySelectorAll("#legend li")) row.hidden = !row.querySelector(".class-name").textContent.toLowerCase().includes(wanted);
 }
 
 // What is under the pointer, and what is selected.
@@ -173,8 +175,8 @@ async function load() {
   giveColors();
   showClasses();
   plane.show({
-    x: data.x.map((each) => each / SCALE),
-    y: data.y.map((each) => each / SCALE),
+    x: Float32Array.from(data.x, (each) => each / SCALE),
+    y: Float32Array.from(data.y, (each) => each / SCALE),
     color: colorOf,
     isGiven: (number) => Boolean(data.given[number]),
     isSelected: (number) => selection.has(data.ids[number]),
@@ -202,7 +204,7 @@ function listen() {
     legend.addEventListener(ends, () => highlight(null));
   }
   document.getElementById("find-class").addEventListener("input", findClass);
-  document.getElementById("color")?.addEventListener("change", () => plane.redraw());
+  document.getElementById("color")?.addEventListener("change", (event) => { isByConfidence = event.target.value === "confidence"; plane.redraw(); });
   ignoreSecondClicks(content, "#undo, [data-name], #label-form button:not([type])");
   listenForNames(content, { names: () => data.labels, choose: labelSelection, withoutName: () => notify("Type a name first.", { isError: true }) });
 }

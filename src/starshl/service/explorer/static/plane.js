@@ -52,22 +52,21 @@ export class Plane {
 
   get side() { return Math.min(this.canvas.clientWidth, this.canvas.clientHeight) * 0.92 * this.view.zoom; }
 
-  place(number) {
-    const { canvas, items, side, view } = this;
-    return [
-      canvas.clientWidth / 2 + (items.x[number] - view.x) * side,
-      canvas.clientHeight / 2 + (1 - items.y[number] - view.y) * side,
-    ];
+  /** Call a function with the number and the place of each item that can be seen; it runs for each move of a pointer. */
+  eachVisible(action) {
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    const { items, side, view } = this;
+    const [left, bottom] = [width / 2 - view.x * side, height / 2 + (1 - view.y) * side];
+    for (let number = 0; number < items.x.length; number += 1) {
+      const [x, y] = [left + items.x[number] * side, bottom - items.y[number] * side];
+      if (x > -40 && y > -40 && x < width + 40 && y < height + 40) action(number, x, y);
+    }
   }
 
   /** The numbers and places of the items that can be seen. */
   visible() {
-    const { clientWidth: width, clientHeight: height } = this.canvas;
     const found = [];
-    for (let number = 0; number < this.items.x.length; number += 1) {
-      const [x, y] = this.place(number);
-      if (x > -40 && y > -40 && x < width + 40 && y < height + 40) found.push([number, x, y]);
-    }
+    this.eachVisible((number, x, y) => found.push([number, x, y]));
     return found;
   }
 
@@ -93,6 +92,7 @@ export class Plane {
 
   drawDots(part, opacity, n) {
     const { context, items } = this;
+    const [rim, chosen] = isDark() ? ["#0f1218", "#fff"] : ["#fff", "#0f1218"];
     const radius = Math.max(1.4, Math.min(5, 90 / Math.sqrt(n || 1)) * Math.min(1.6, Math.sqrt(this.view.zoom)));
     for (const [number, x, y] of part) {
       const [isSelected, isGiven] = [items.isSelected(number), items.isGiven(number)];
@@ -102,7 +102,7 @@ export class Plane {
       context.arc(x, y, isGiven ? radius + 1 : radius, 0, 7);
       context.fill();
       if (isSelected || isGiven) {
-        context.strokeStyle = isSelected === isDark() ? "#fff" : "#0f1218";
+        context.strokeStyle = isSelected ? chosen : rim;
         context.lineWidth = isSelected ? 2 : 1;
         context.stroke();
       }
@@ -176,10 +176,10 @@ export class Plane {
   at(point) {
     const reach = this.canvas.dataset.shows === "pictures" ? 40 : REACH;
     let [best, least] = [-1, reach];
-    for (const [number, x, y] of this.visible()) {
-      const away = distance([x, y], point);
-      if (away < least && !this.items.isFaint(number)) [best, least] = [number, away];
-    }
+    this.eachVisible((number, x, y) => {
+      const away = Math.hypot(x - point[0], y - point[1]);
+      if (away < least && !this.items.isFaint(number)) { best = number; least = away; }
+    });
     return best;
   }
 

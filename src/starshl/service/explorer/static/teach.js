@@ -230,7 +230,7 @@ function showClasses() {
 /** Show only the classes that have what is typed above them in their name. */
 function findClass() {
   const wanted = (document.getElementById("find-class")?.value ?? "").trim().toLowerCase();
-  for (const row of board.querySelectorAll(".classes li")) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+  for (const row of board.querySelectorAll(".classes li")) row.hidden = !row.querySelector(".class-name").textContent.toLowerCase().includes(wanted);
 }
 
 /** Send all that waits. What the service cannot take now stays, and is sent when it answers again. */
