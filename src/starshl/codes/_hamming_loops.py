@@ -16,8 +16,9 @@ from numba.extending import intrinsic
 CHUNK = 128
 TILE = 16384
 # Codes of this many words are read in blocks: a processor does not read ahead of so many places in memory at once.
-_LONG = 8
-_BLOCK = 1024
+# With fewer words than four, there is nothing to read four at a time.
+LONG = 4
+_BLOCK = 2048
 # A hit within a radius is one number: its row within a tile, and above these bits its distance.
 OFFSET_BITS = 14
 _OFFSET = (1 << OFFSET_BITS) - 1
@@ -78,16 +79,19 @@ def next_near_chunk(planes, first, stop, query, limit, distances):
 @njit(cache=True, nogil=True)
 def fill_block(planes, first, n_rows, query, distances):
     """Do what :func:`fill_distances` does for codes of at least four words, four words at a time."""
-    for i in range(n_rows):
-        distances[i] = 0
     n_planes = planes.shape[0]
     for p in range(0, n_planes - 3, 4):
         a, b = planes[p, first : first + n_rows], planes[p + 1, first : first + n_rows]
         c, d = planes[p + 2, first : first + n_rows], planes[p + 3, first : first + n_rows]
         word_a, word_b, word_c, word_d = query[p], query[p + 1], query[p + 2], query[p + 3]
-        for i in range(n_rows):
-            first_half = np.uint64(popcount(a[i] ^ word_a)) + np.uint64(popcount(b[i] ^ word_b))
-            distances[i] += first_half + np.uint64(popcount(c[i] ^ word_c)) + np.uint64(popcount(d[i] ^ word_d))
+        if p == 0:
+            for i in range(n_rows):
+                half = np.uint64(popcount(a[i] ^ word_a)) + np.uint64(popcount(b[i] ^ word_b))
+                distances[i] = half + np.uint64(popcount(c[i] ^ word_c)) + np.uint64(popcount(d[i] ^ word_d))
+        else:
+            for i in range(n_rows):
+                half = np.uint64(popcount(a[i] ^ word_a)) + np.uint64(popcount(b[i] ^ word_b))
+                distances[i] += half + np.uint64(popcount(c[i] ^ word_c)) + np.uint64(popcount(d[i] ^ word_d))
     for p in range(n_planes - n_planes % 4, n_planes):
         words, word = planes[p, first : first + n_rows], query[p]
         for i in range(n_rows):
@@ -101,7 +105,7 @@ def next_near(planes, base, first, stop, query, limit, distances):
     Chunks are counted from row ``base``, and each call goes on where the last one ended. The distances of a chunk begin
     at its place in ``distances``.
     """
-    if planes.shape[0] < _LONG:
+    if planes.shape[0] < LONG:
         return next_near_chunk(planes, first, stop, query, limit, distances), 0
     threshold = np.uint64(limit + 1)
     while first < stop:
