@@ -39,7 +39,7 @@ def test_steps_end_at_the_solution_of_the_system(dtype, seed):
     kernel, ridges, targets = hard_problem(seed)
     found = solve_by_steps(kernel.astype(dtype), ridges, targets.astype(dtype), seed)
     exact = np.linalg.solve(kernel + np.diag(ridges), targets)
-    np.testing.assert_allclose(kernel @ found.dual, kernel @ exact, atol=5e-3)
+    np.testing.assert_allclose(kernel @ found.dual, kernel @ exact, atol=1e-2)
     assert found.dual.dtype == dtype
     assert 1 < found.n_steps < 60
     assert not found.dual[:, 7].any()
