@@ -85,6 +85,7 @@ function showHovered(number, point) {
       const cards = await (await request(`${address}/cards?ids=${data.ids[number]}`)).text();
       if (number !== hovered) return;
       tip.innerHTML = cards;
+      if (!tip.querySelector("li")) return; // it was removed
       tip.style.left = `${Math.min(point[0] + 14, plane.canvas.clientWidth - 180)}px`;
       tip.style.top = `${Math.min(point[1] + 14, plane.canvas.clientHeight - 210)}px`;
       tip.hidden = false;
