@@ -1,4 +1,4 @@
-"""Labels of few rows spread to all: over the neighbor graph, then checked row by row with a plain kernel.
+"""Labels of few rows spread to all, by experts that given labels weigh, each left out in turn.
 
 If the shares of the classes are known, scores are shifted so that each class gets its share of the rows.
 """
