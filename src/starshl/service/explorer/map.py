@@ -96,7 +96,6 @@ def _items(workspace: Workspace) -> dict[str, Any]:
     labels = sorted((label for label, n_items in used.items() if n_items), key=lambda label: -used[label])
     number_of = {label: number for number, label in enumerate(labels)} | {None: -1}
     return {
-        "version": lesson.version,
         "labels": list(map(label_name, labels)),
         "ids": list(map(str, points.ids.tolist())),  # scripts hold numbers of 53 bits
         "x": np.round(_SCALE * points.x).astype(int).tolist(),
