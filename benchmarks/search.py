@@ -1,6 +1,7 @@
 """Compare search speed and memory with FAISS, in one run: python benchmarks/search.py --items 1000000
 
-``python benchmarks/search.py rescoring FILE`` measures kept vectors instead.
+``python benchmarks/search.py rescoring FILE`` measures kept vectors instead, and ``--only shapes lists --cpu`` some
+parts alone: many neighbors, wide balls, long codes and few items, or the inverted lists of FAISS.
 
 Each figure is the best of several rounds in which all contestants take turns, so that a busy machine
 slows all of them. FAISS is optional (pip install faiss-cpu); everything else only needs starshl.
@@ -36,6 +37,7 @@ def main() -> None:
     parser.add_argument(
         "--cpu", action="store_true", help="measure processor time, for a busy machine; use --threads 1"
     )
+    parser.add_argument("--only", nargs="+", choices=MEASURES, help="some parts alone, without targets")
     parser.add_argument("--json", type=Path, help="write all figures here as well")
     options = parser.parse_args()
     global clock
@@ -44,12 +46,13 @@ def main() -> None:
         "machine": {"processor": platform.processor(), "cpus": os.cpu_count(), "numpy": np.__version__},
         "options": {"items": options.items, "queries": options.queries, "threads": options.threads, "cpu": options.cpu},
     }
-    for measure in (against_faiss, single_query, filters, buckets, radius, files):
-        figures[measure.__name__] = measure(options)
-        print(f"\n{measure.__doc__.splitlines()[0]}")
-        for name, value in figures[measure.__name__].items():
-            print(f"  {name:48s} {value:12.4f}")
-    print_targets(figures)
+    for name in options.only or USUAL:
+        figures[name] = MEASURES[name](options)
+        print(f"\n{MEASURES[name].__doc__.splitlines()[0]}")
+        for what, value in figures[name].items():
+            print(f"  {what:48s} {value:12.4f}", flush=True)
+    if not options.only:
+        print_targets(figures)
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1))
 
@@ -223,10 +226,89 @@ def files(options) -> dict[str, float]:
     return {f"{name} [s]": seconds for name, seconds in best.items()}
 
 
-def different_codes(n_codes: int, seed: int) -> BinaryCodes:
-    """Random 64-bit codes, which practically never repeat."""
-    packed = np.random.default_rng(seed).integers(0, 256, size=(n_codes, N_BITS // 8), dtype=np.uint8)
-    return BinaryCodes(packed, N_BITS)
+def shapes(options) -> dict[str, float]:
+    """Times of FAISS over those of flat, where flat was slowest: many neighbors, wide balls, long codes, few items."""
+    codes, queries = different_codes(options.items, 0), different_codes(64, 1)
+    figures = {}
+    for k in (10, 100, 1000, 10_000):
+        for batch in (1, 32):
+            figures |= race(f"k = {k:,}, batch {batch}", codes, queries[:batch], k, options)
+    for r in (18, 20, 22, 25):
+        figures |= race_in_balls(r, codes, queries[:8], options)
+    for n_bits in (256, 512, 1024):
+        longer, asked = different_codes(options.items * 2 // 5, 2, n_bits), different_codes(64, 3, n_bits)
+        for batch in (1, 64):
+            figures |= race(f"{n_bits} bits, batch {batch}", longer, asked[:batch], 10, options)
+    few = FlatIndex.from_codes(codes[:1000], n_jobs=options.threads)
+    seconds = take_turns({"few": lambda: [few.search(queries[:1]) for _ in range(1000)]}, options.rounds)
+    return figures | {"1,000 items, batch 1 [us]": 1e3 * seconds["few"]}
+
+
+def race(name: str, codes: BinaryCodes, queries: BinaryCodes, k: int, options) -> dict[str, float]:
+    """Return milliseconds per query, and how many times as long FAISS takes."""
+    flat, faiss_index = FlatIndex.from_codes(codes, n_jobs=options.threads), make_faiss(codes, options.threads)
+    best = take_turns(
+        {"flat": lambda: flat.search(queries, k=k), "faiss": lambda: faiss_index.search(queries.packed, k)},
+        options.rounds * (1 + 4 // len(queries)),
+    )
+    return {f"{name} [ms]": 1e3 * best["flat"] / len(queries), f"{name}, FAISS": best["faiss"] / best["flat"]}
+
+
+def race_in_balls(r: int, codes: BinaryCodes, queries: BinaryCodes, options) -> dict[str, float]:
+    flat, faiss_index = FlatIndex.from_codes(codes, n_jobs=options.threads), make_faiss(codes, options.threads)
+    # FAISS returns what is nearer than its radius.
+    best = take_turns(
+        {
+            "flat": lambda: flat.search_radius(queries, r),
+            "faiss": lambda: faiss_index.range_search(queries.packed, r + 1),
+        },
+        options.rounds,
+    )
+    n_hits = len(faiss_index.range_search(queries.packed, r + 1)[2]) // len(queries)
+    name = f"radius {r}, {n_hits:,} hits"
+    return {f"{name} [ms]": 1e3 * best["flat"] / len(queries), f"{name}, FAISS": best["faiss"] / best["flat"]}
+
+
+def lists(options) -> dict[str, float]:
+    """Approximate search in lists of FAISS beside the flat scan, codes around centers, top 10, batch 64."""
+    from starshl.index.adapters import FaissIndex
+
+    codes, queries = clustered_codes(options.items, options.items // 500)
+    flat = FlatIndex.from_codes(codes, n_jobs=options.threads)
+    started = clock()
+    make_faiss(codes[:1], options.threads)  # which sets the number of threads
+    approximate = FaissIndex.from_codes(codes, kind="ivf")
+    figures = {"lists, made in [s]": clock() - started}
+    true = flat.search(queries).distances
+    best = take_turns({"flat": lambda: flat.search(queries)}, options.rounds)
+    figures["flat [ms]"] = 1e3 * best["flat"] / len(queries)
+    for n_probes in (1, 4, 16, 32, 64, 128):
+        approximate.n_probes = n_probes
+        found = approximate.search(queries).distances
+        # Ties are as good as each other: what counts is how near the hits are.
+        figures[f"{n_probes} probes, recall"] = float(np.mean(found <= true[:, -1:]))
+        best = take_turns({"lists": lambda: approximate.search(queries)}, options.rounds)
+        figures[f"{n_probes} probes [ms]"] = 1e3 * best["lists"] / len(queries)
+    return figures
+
+
+def clustered_codes(n_codes: int, n_centers: int) -> tuple[BinaryCodes, BinaryCodes]:
+    """Random hyperplanes on 32 features around centers, and the codes of 64 queries around the same centers."""
+    rng = np.random.default_rng(0)
+    centers, planes = rng.standard_normal((n_centers, 32), np.float32), rng.standard_normal((32, N_BITS), np.float32)
+    packed = np.empty((n_codes + 64, N_BITS // 8), dtype=np.uint8)
+    for start in range(0, len(packed), 100_000):
+        piece = packed[start : start + 100_000]
+        rows = centers[rng.integers(n_centers, size=len(piece))]
+        rows = rows + 0.5 * rng.standard_normal(rows.shape, np.float32)
+        piece[:] = np.packbits(rows @ planes >= 0, axis=1, bitorder="little")
+    return BinaryCodes(packed[:-64], N_BITS), BinaryCodes(packed[-64:], N_BITS)
+
+
+def different_codes(n_codes: int, seed: int, n_bits: int = N_BITS) -> BinaryCodes:
+    """Random codes, which practically never repeat."""
+    packed = np.random.default_rng(seed).integers(0, 256, size=(n_codes, n_bits // 8), dtype=np.uint8)
+    return BinaryCodes(packed, n_bits)
 
 
 def make_faiss(codes: BinaryCodes, n_threads: int):
@@ -253,6 +335,11 @@ def take_turns(contestants: dict, rounds: int) -> dict[str, float]:
             best[name] = min(best[name], clock() - started)
     return best
 
+
+MEASURES = {
+    each.__name__: each for each in (against_faiss, single_query, filters, buckets, radius, files, shapes, lists)
+}
+USUAL = [name for name in MEASURES if name not in ("shapes", "lists")]
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["rescoring"]:

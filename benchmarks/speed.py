@@ -13,8 +13,9 @@ import warnings
 import numpy as np
 import plain_star_shl as plain_shl
 from measuring import peak_gib, show, timed
+from sklearn.svm import SVC
 
-from starshl import StarSHL
+from starshl import StarRidge, StarSHL
 from starshl.codes import random_codewords
 from starshl.data import datasets
 from starshl.evaluation import precision_at
@@ -60,7 +61,9 @@ def random_start(n_bits):
 def compile_loops(options):
     """Fit once on each path that the solver takes, before any clock runs."""
     X, y = training_rows(2000)
-    for hasher in (StarSHL.paper(2, random_state=0, n_jobs=options.jobs), StarSHL(2, random_state=0)):
+    for hasher in (
+        StarSHL.paper(2, random_state=0, n_jobs=options.jobs), StarSHL(2, random_state=0), StarRidge(2, random_state=0)
+    ):  # fmt: skip
         hasher.fit(X, y).transform(X[:300])
 
 
@@ -197,13 +200,41 @@ def ridge_seconds(X, y, n_jobs):
     bank = VectorBank(kernels, X, n_jobs, stores_distances=False)
     gram, *evaluation = timed(lambda: bank.combine(np.full(len(kernels), 1 / len(kernels))))
     gram += 1
-    factor, *factoring = timed(lambda: RidgeFactor(gram, 0.01, overwrite=True, n_jobs=n_jobs))
+    factor, *factoring = timed(lambda: RidgeFactor(gram, 0.01, overwrite=True))
     diagonal, *inversion = timed(factor.inverse_diagonal)
     targets = np.eye(10)[y]
     scores = targets - factor.solve(targets) / diagonal[:, None]
     walls, cpus = zip(evaluation, factoring, inversion, strict=True)
     accuracy = np.mean(scores.argmax(axis=1) == y)
     return *(f"{wall:.2f}" for wall in (*walls, sum(walls))), f"{sum(cpus):.2f}", f"{accuracy:.4f}"
+
+
+def peers(options):
+    """A whole fit of StarRidge beside one of SVC with its defaults: CPU seconds, and accuracy on 4,000 test images."""
+    X, y = training_rows(options.rows)
+    images, answers = (array[:4000] for array in test_rows())
+    rows = []
+    for name, model in (("StarRidge", StarRidge(32, random_state=0, n_jobs=options.jobs)), ("SVC", SVC())):
+        fitted, _, cpu = timed(lambda model=model: model.fit(X, y))
+        rows.append((name, f"{cpu:.1f}", f"{fitted.score(images, answers):.4f}"))
+        print(getattr(fitted, "choice_", ""))
+    print(f"N = {options.rows:,}")
+    show(("", "CPU s", "accuracy"), *rows)
+
+
+def classes(options):
+    """A fit of StarRidge on 5,000 rows of 128 features over the number of classes, beside SVC."""
+    rows, base = [], None
+    for n_classes in (10, 100, 1000):
+        rng = np.random.RandomState(0)
+        y = np.concatenate([np.arange(n_classes), rng.randint(n_classes, size=5000 - n_classes)])
+        X = (rng.randn(n_classes, 128)[y] + 0.8 * rng.randn(5000, 128)).astype(np.float32)
+        hasher = StarRidge(16, random_state=0, n_jobs=options.jobs)
+        own = min(timed(lambda X=X, y=y, hasher=hasher: hasher.fit(X, y))[2] for _ in range(3))
+        svc = timed(lambda X=X, y=y: SVC().fit(X, y))[2]
+        base = base or own
+        rows.append((n_classes, f"{own:.2f}", f"{own / base:.2f}", f"{svc:.2f}"))
+    show(("classes", "StarRidge CPU s", "ratio to 10", "SVC CPU s"), *rows)
 
 
 def full(options):
@@ -228,9 +259,9 @@ def full(options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parts = parser.add_subparsers(required=True, metavar="part")
-    for action in (fit, reference, growth, modes, encode, ridge, full):
+    for action in (fit, reference, growth, modes, encode, ridge, peers, classes, full):
         part = parts.add_parser(action.__name__, help=action.__doc__)
-        part.add_argument("--rows", type=int, default=10000 if action in (encode, ridge) else 3000)
+        part.add_argument("--rows", type=int, default=10000 if action in (encode, ridge, peers) else 3000)
         part.add_argument("--bits", type=int, default=64 if action is full else 16)
         part.add_argument("--jobs", type=int, default=2)
         part.add_argument("--plain-sweeps", type=int, help="stop the plain side early and extrapolate")

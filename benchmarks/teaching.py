@@ -2,6 +2,7 @@
 
     python benchmarks/teaching.py clicks --sets mnist usps caltech101 cifar10_color grocery --seeds 3
     python benchmarks/teaching.py time --items 10000 50000
+    python benchmarks/teaching.py ready --sets mnist cifar10 --items 60000
 
 ``clicks`` labels 200 items that a lesson proposes, five at a time, and after 50, 100 and 200 of them compares the
 labels of all others with those of a logistic regression. Its C and scaling are chosen by cross-validation on the same
@@ -9,7 +10,7 @@ labels, so that neither sees a true label that a person has not given. A line of
 results/teaching/clicks.jsonl, also how many of the other items are of a class without a label, as far as the labels
 tell and truly; runs that are there are skipped. ``grocery`` are the photographs of grocery_photos_900.zip in
 $STARSHL_DATA, by the features of efficientnet-lite0; its classes are the second level of folders. ``time`` prints
-processor seconds per answer.
+processor seconds per answer, ``ready`` those until the first question can be asked, and of the map.
 """
 
 import argparse
@@ -44,7 +45,7 @@ PICTURES = {"caltech101": (32, 32), "cifar10_color": (32, 32, 3)}
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("study", choices=["clicks", "time"])
+    parser.add_argument("study", choices=["clicks", "time", "ready"])
     parser.add_argument("--sets", nargs="+", default=["mnist", "usps", "caltech101", "cifar10_color", "grocery"])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--items", type=int, nargs="+", default=[10_000])
@@ -52,6 +53,10 @@ def main() -> None:
     if options.study == "time":
         for n_items in options.items:
             print(json.dumps(measure_time(n_items)))
+        return
+    if options.study == "ready":
+        for name in options.sets:
+            print(json.dumps(measure_readiness(name, options.items[0])), flush=True)
         return
     for name in options.sets:
         for seed in range(options.seeds):
@@ -178,6 +183,19 @@ def accuracy(predicted: np.ndarray, y: np.ndarray, picks: list[int]) -> float:
     rest = np.ones(len(y), bool)
     rest[picks] = False
     return round(float(np.mean(predicted[rest] == y[rest])), 4)
+
+
+def measure_readiness(name: str, n_items: int) -> dict[str, object]:
+    """Return processor seconds until a lesson about new items proposes the first ones, and of the map after that."""
+    X, _ = read_set(name, 0, n_items)
+    with tempfile.TemporaryDirectory() as place, make_collection(Path(place), name, X) as collection:
+        started = time.process_time()
+        with Lesson(collection) as lesson:
+            lesson.propose(9)
+            ready = time.process_time()
+            lesson.map()
+            mapped = time.process_time()
+    return {"set": name, "items": len(X), "ready": round(ready - started, 1), "map": round(mapped - ready, 1)}
 
 
 def measure_time(n_items: int) -> dict[str, float]:
