@@ -65,12 +65,14 @@ def make_collection(folder, n_items, n_train, n_columns, n_bits, **settings):
 
 def start(command, *, until):
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    found = None
     for line in process.stderr:
-        if until in line:
+        found = line if until in line else found
+        if found and "startup complete" in line:
             break
     # Somebody has to read the log, or the service would wait for it.
     sink = subprocess.Popen(["cat"], stdin=process.stderr, stdout=subprocess.DEVNULL)
-    return process, sink, line
+    return process, sink, found
 
 
 async def search_at_a_rate(http, body_of, rate, seconds, times, errors, start_at):
