@@ -5,9 +5,11 @@ Names are imported on first use, so that ``import starshl`` and ``starshl --help
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ._common.lazy import on_first_use
+from ._common.loop_cache import provide_loop_cache
 from ._version import __version__
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ __all__ = [
     "spread_labels",
 ]
 
+provide_loop_cache(Path(__file__).parent)
 __getattr__, __dir__ = on_first_use(
     __name__,
     {

@@ -25,9 +25,12 @@ def encode(posteriors, codewords, sharpness, keeps_nearest, words):
     word, wanted = np.empty(n_bits, np.float32), np.empty(n_bits, np.float32)
     expected, distances = np.empty(n_bits, np.float32), np.empty(n_classes, np.float32)
     for row in range(n_rows):
-        top = np.argmax(posteriors[row])
-        word[:] = codewords[top]
-        wanted[:] = 0
+        top = 0
+        for g in range(1, n_classes):
+            top = g if posteriors[row, g] > posteriors[row, top] else top
+        for b in range(n_bits):
+            # Entry by entry: Numba compiles an assignment of rows for seconds.
+            word[b], wanted[b] = codewords[top, b], 0
         whole = np.float32(0)
         for g in range(n_classes):
             if posteriors[row, g] > 0:
@@ -40,7 +43,9 @@ def encode(posteriors, codewords, sharpness, keeps_nearest, words):
                 total += np.float32(word[b] != codewords[g, b])
             distances[g] = total
         for _ in range(2 * n_bits):
-            least = distances.min()
+            least = distances[0]
+            for g in range(1, n_classes):
+                least = min(least, distances[g])
             total = np.float32(0)
             expected[:] = 0
             for g in range(n_classes):

@@ -7,7 +7,10 @@ from scipy.sparse import csr_array
 from starshl._common.result_cache import ResultCache, caching_results
 from starshl.learning.kernels import (
     CallableKernel,
+    Cauchy,
     Gaussian,
+    NormalizedLinear,
+    NormalizedPolynomial,
     ShiftedCosine,
     SpectrumKernel,
     rich_kernels,
@@ -152,10 +155,55 @@ def test_kernels_that_are_zero_on_a_block_are_left_out_of_its_sums_without_a_tra
     near, far = rng.rand(600, 5).astype(np.float32), 100.0 + rng.rand(600, 5).astype(np.float32)
     kernels = [Gaussian(sigma) for sigma in (0.01, 1.0, 500.0)]
     weights, coefficients = rng.rand(2, 3), rng.randn(2, 600)
-    mix = FusedKernels(kernels, np.float32)
+    mix = FusedKernels(kernels, np.float32, 0)
     blocks = [
         squared_distances_from_norms(near, rows, (squared_norms(near), squared_norms(rows))) for rows in (near, far)
     ]
     assert [mix.n_negligible(block) for block in blocks] == [0, 2]
     wide = BitExpansion(kernels[2:], far, weights[:, 2:], coefficients)(near)
     assert BitExpansion(kernels, far, weights, coefficients)(near).tobytes() == wide.tobytes()
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+def test_numpy_computes_what_the_compiled_loops_compute(precision, monkeypatch):
+    rng = np.random.default_rng(2)
+    kernels = [Gaussian(sigma) for sigma in (0.05, 0.3, 1.2, 0.6, 5.0)] + [Cauchy(0.7), Cauchy(3.0)]
+    kernels += [NormalizedLinear(), NormalizedPolynomial(2), NormalizedPolynomial(3, bias=0.5)]
+    kernels += [ShiftedCosine(power) for power in (1, 4, 8, 24)]
+    weights = rng.random(len(kernels)) * (rng.random(len(kernels)) < 0.8)
+    A = rng.standard_normal((130, 5)).astype(precision)
+    B = np.concatenate([A[:40], np.zeros((1, 5)), 30 * rng.standard_normal((60, 5))]).astype(precision)
+    squared = squared_distances_from_norms(A, B, (squared_norms(A), squared_norms(B)))
+    own = squared_distances_from_norms(A, A, (squared_norms(A), squared_norms(A)))
+    found = {}
+    for least in (0, 10_000):
+        monkeypatch.setattr("starshl.learning.kernels.mixture.COMPILED_FROM", least)
+        fused = FusedKernels(kernels, precision, 1000)
+        assert fused.is_compiled == (least == 0)
+        rows, columns, weighted = fused.scales(A), fused.scales(B), fused.weighted(weights)
+        each = np.full((len(kernels), *squared.shape), np.nan, precision)
+        fused.evaluate(squared, rows, columns, each)
+        beside, above = np.zeros((2, 300, 300), precision)
+        fused.add_up(squared, rows, columns, weighted, 0, 150, beside)
+        fused.add_up(own, rows, rows, weighted, 10, 10, above)
+        assert (above == above.T).all()
+        assert (beside == beside.T).all()
+        found[least] = each, fused.sum_between(squared, rows, columns, weighted), beside, above
+    tolerance = 1e-5 if precision == np.float32 else 1e-13
+    for compiled, plain in zip(*found.values(), strict=True):
+        assert np.allclose(plain, compiled, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+def test_distances_are_the_same_bits_with_and_without_the_compiled_loop(precision, monkeypatch):
+    rng = np.random.default_rng(3)
+    A = rng.standard_normal((70, 33)).astype(precision)
+    # Equal rows, rows that differ in the last digits, and rows far from the origin.
+    near = A[:20] * (1 + 4 * np.finfo(precision).eps)
+    B = np.concatenate([A[:30], near, A + 1000, rng.standard_normal((9, 33))]).astype(precision)
+    found = []
+    for n_entries in (0, 10**12):
+        monkeypatch.setattr("starshl.learning.kernels.distances.ENTRIES_BEFORE_LOOP", n_entries)
+        found.append(squared_distances_from_norms(A, B, (squared_norms(A), squared_norms(B))))
+    assert found[0].tobytes() == found[1].tobytes()
+    assert (np.diag(found[0]) == 0).sum() == 30

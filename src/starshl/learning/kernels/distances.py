@@ -32,6 +32,8 @@ TILE = 384  # rows of a block of DistanceTiles; fixed, because BLAS sums depend 
 # Below this share of |a|^2 + |b|^2 a squared distance has lost its digits to cancellation.
 _CANCELLATION = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-12}
 _PAIRS_AT_ONCE = 256  # pairs of rows that are subtracted; a dense block, if one side is dense
+# That NumPy turns into distances before the compiled loop does: compiling it takes as long. Tests replace it.
+ENTRIES_BEFORE_LOOP = 40_000_000
 _CACHE_SHARE = 0.75  # of the result cache, which distances may take
 _NOT_CACHED = -1
 _ROWS_PER_TASK = 256  # of a sparse product: enough work to be worth handing out
@@ -116,6 +118,18 @@ class PairTable:
         return _as_distances(self.inner.copy(), self.A, self.B, self.norms)
 
 
+class _Used:
+    """How many entries NumPy has turned into distances in this process."""
+
+    n_entries = 0
+
+
+def _is_worth_compiling(n_entries: int) -> bool:
+    """Tell whether the compiled loop should take these entries; it gives the same bits, but compiles for a while."""
+    _Used.n_entries += n_entries
+    return _Used.n_entries > ENTRIES_BEFORE_LOOP
+
+
 def squared_distances_from_norms(A: Rows, B: Rows, norms: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     """Return the squared distances between two blocks of rows whose squared norms are known."""
     return _as_distances(inner_products(A, B), A, B, norms)
@@ -123,7 +137,7 @@ def squared_distances_from_norms(A: Rows, B: Rows, norms: tuple[np.ndarray, np.n
 
 def _as_distances(inner: np.ndarray, A: Rows, B: Rows, norms: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
     threshold = _CANCELLATION[inner.dtype]
-    if isinstance(A, np.ndarray) and isinstance(B, np.ndarray):
+    if isinstance(A, np.ndarray) and isinstance(B, np.ndarray) and _is_worth_compiling(inner.size):
         turn_into_distances(inner, *norms, A, B, threshold)
         return inner
     both = norms[0][:, None] + norms[1]
@@ -136,7 +150,14 @@ def _as_distances(inner: np.ndarray, A: Rows, B: Rows, norms: tuple[np.ndarray, 
 def _recompute(distances: np.ndarray, first: np.ndarray, second: np.ndarray, A: Rows, B: Rows) -> None:
     """Sum the squared differences of some pairs of rows directly, so that equal rows have distance zero."""
     for piece in tiles(len(first), _PAIRS_AT_ONCE):
-        distances[first[piece], second[piece]] = squared_norms(A[first[piece]] - B[second[piece]])
+        a, b = A[first[piece]], B[second[piece]]
+        if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+            gaps = a.astype(np.float64) - b.astype(np.float64)
+            # One term after the other, as the compiled loop adds them.
+            squared = np.cumsum(gaps * gaps, axis=1)[:, -1] if gaps.shape[1] else 0.0
+        else:
+            squared = squared_norms(a - b)
+        distances[first[piece], second[piece]] = squared
 
 
 class DistanceTiles:

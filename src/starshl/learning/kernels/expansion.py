@@ -91,7 +91,7 @@ class _CompiledBits:
     """The same by compiled loops, in one precision, on tiles that stay in the cache."""
 
     def __init__(self, expansion: BitExpansion, norms: np.ndarray, columns: np.ndarray):
-        self.fused = FusedKernels(expansion.kernels, columns.dtype)
+        self.fused = FusedKernels(expansion.kernels, columns.dtype, expansion.support.shape[0])
         self.support, self.norms = expansion.support.astype(columns.dtype, copy=False), norms
         self.scales = self.fused.scales(self.support, norms)
         self.columns = columns[self.fused.order]

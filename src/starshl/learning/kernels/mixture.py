@@ -1,5 +1,6 @@
-"""Kernel mixtures: weighted sums of kernels, evaluated together from squared distances by compiled loops.
+"""Kernel mixtures: weighted sums of kernels, evaluated together from squared distances.
 
+Compiled loops do that; but compiling them takes seconds, so for few fixed rows NumPy does it in nearly the same time.
 :class:`FusedKernels` is a list of kernels in the form that the loops want, and :class:`KernelMixture` a weighted sum of
 them between any rows and fixed ones.
 """
@@ -8,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from itertools import repeat
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -29,6 +31,10 @@ _OF_DOT_PRODUCTS = (NormalizedLinear, NormalizedPolynomial, ShiftedCosine)
 _FLOAT32_NORM_RATIO = 100.0  # of the longest row to the shortest, up to which float32 has digits enough
 # A Gaussian of e^-cutoff or less is no different from zero beside a diagonal of one.
 _CUTOFF = {np.dtype(np.float32): 23.0, np.dtype(np.float64): 46.0}
+# Fixed rows from which on sums are left to the compiled loops. Tests replace it.
+COMPILED_FROM = 2048
+_ROWS_AT_ONCE = 64  # whose values stay in the cache while NumPy computes every kernel on them
+_LOWEST_EXPONENT = {np.dtype(np.float32): -86.0, np.dtype(np.float64): -708.0}
 _PIECE = 512  # fixed rows that others meet in one pass of the compiled loops
 
 
@@ -55,10 +61,14 @@ def norm_range(squared: np.ndarray) -> np.ndarray:
 
 
 class FusedKernels:
-    """A list of kernels, and weighted sums of them, in the form that the compiled loops want."""
+    """A list of kernels, and weighted sums of them, in the form that the compiled loops want.
 
-    def __init__(self, kernels: Sequence[Kernel], dtype: np.dtype):
+    ``n_fixed`` is the number of rows that others meet, which decides once for all whether loops or NumPy take sums.
+    """
+
+    def __init__(self, kernels: Sequence[Kernel], dtype: np.dtype, n_fixed: int):
         self.n_kernels = len(kernels)
+        self.is_compiled = n_fixed >= COMPILED_FROM
         self.dtype = np.dtype(dtype)
         self.dots = [
             m for m, kernel in enumerate(kernels) if isinstance(kernel, NormalizedLinear | NormalizedPolynomial)
@@ -115,7 +125,17 @@ class FusedKernels:
 
         The kernels are in ``order``.
         """
-        evaluate_each(squared, rows.arrays, columns.arrays, self.weighted(np.ones(self.n_kernels)), out)
+        weighted = self.weighted(np.ones(self.n_kernels))
+        if self.is_compiled:
+            evaluate_each(squared, rows.arrays, columns.arrays, weighted, out)
+            return
+        with np.errstate(over="ignore", invalid="ignore"):
+            for part in tiles(len(squared), _ROWS_AT_ONCE):
+                targets = iter(out[:, part])
+                for _ in _each_kernel(squared[part], rows.take(part), columns, weighted, targets):
+                    pass
+                for rest in targets:
+                    rest[:] = 0
 
     def n_negligible(self, squared: np.ndarray) -> int:
         """Return how many kernels, the last ones in ``order``, are zero on a whole block of squared distances."""
@@ -133,14 +153,32 @@ class FusedKernels:
         out: np.ndarray,
     ) -> None:
         """Write a weighted sum over a block to out[top:, left:] and, mirrored, to out[left:, top:]."""
-        sum_block(squared, rows.arrays, columns.arrays, weighted, top, left, out)
+        if self.is_compiled:
+            sum_block(squared, rows.arrays, columns.arrays, weighted, top, left, out)
+            return
+        values = self.sum_between(squared, rows, columns, weighted)
+        if top == left:  # rounding is not symmetric, a kernel must be
+            values = np.triu(values) + np.triu(values, 1).T
+        n_rows, n_columns = values.shape
+        out[top : top + n_rows, left : left + n_columns] = values
+        out[left : left + n_columns, top : top + n_rows] = values.T
 
     def sum_between(
         self, squared: np.ndarray, rows: RowScales, columns: RowScales, weighted: WeightedSum
     ) -> np.ndarray:
         """Return a weighted sum over a block of squared distances."""
         total = np.empty_like(squared)
-        sum_between(squared, rows.arrays, columns.arrays, weighted, total)
+        if self.is_compiled:
+            sum_between(squared, rows.arrays, columns.arrays, weighted, total)
+            return total
+        with np.errstate(over="ignore", invalid="ignore"):
+            for part in tiles(len(squared), _ROWS_AT_ONCE):
+                own = total[part]
+                own[:] = 0
+                targets = repeat(np.empty_like(own))
+                for weight, values in _each_kernel(squared[part], rows.take(part), columns, weighted, targets):
+                    if weight != 0:
+                        own += weight * values
         return total
 
     def weighted(self, weights: np.ndarray) -> WeightedSum:
@@ -154,6 +192,61 @@ class FusedKernels:
         cosines = powers, _squarings([1.0, *powers])[1:], cosine_weights
         gaussians = rates.astype(self.dtype), _squarings(rates.tolist()), gaussian_weights
         return dots, cosines, cauchys, gaussians, self.cutoff
+
+
+def _each_kernel(
+    squared: np.ndarray, rows: RowScales, columns: RowScales, weighted: WeightedSum, targets: Iterator[np.ndarray]
+) -> Iterator[tuple[np.floating[Any], np.ndarray]]:
+    """Yield weight and values of each kernel, as the compiled loops compute them; Gaussians end where all are zero.
+
+    Values stand in the next of the targets, which may all be one array.
+    """
+    dots, cosines, cauchys, gaussians, cutoff = weighted
+    half, values = squared.dtype.type(0.5), squared
+    if len(dots[2]) or len(cosines[2]):
+        twice = rows.norms[:, None] + (columns.norms - squared)  # the dot products
+    for p, (bias, degree, weight) in enumerate(zip(*dots, strict=True)):
+        values = next(targets)
+        np.multiply(half * twice + bias, rows.scales[p][:, None] * columns.scales[p], out=values)
+        if degree == 2:
+            np.multiply(values, values, out=values)
+        elif degree > 2:
+            np.power(values, degree, out=values)
+        yield weight, values
+    for q, (power, n_squarings, weight) in enumerate(zip(*cosines, strict=True)):
+        before, values = values, next(targets)
+        if q == 0 or n_squarings < 0:
+            np.multiply(twice, rows.scales[-1][:, None] * columns.scales[-1], out=values)
+            before = np.add(values, half, out=values)
+        if n_squarings < 0:
+            np.power(values, power, out=values)
+        else:
+            _square(before, n_squarings, values)
+        yield weight, values
+    for rate, weight in zip(*cauchys, strict=True):
+        values = next(targets)
+        np.multiply(squared, rate, out=values)
+        values += 1
+        np.reciprocal(values, out=values)
+        yield weight, values
+    nearest, lowest = squared.min(initial=np.inf), squared.dtype.type(_LOWEST_EXPONENT[squared.dtype])
+    for rate, n_squarings, weight in zip(*gaussians, strict=True):
+        if rate * nearest >= cutoff:
+            return
+        before, values = values, next(targets)
+        if n_squarings < 0:
+            np.multiply(squared, -rate, out=values)
+            np.exp(np.maximum(values, lowest, out=values), out=values)
+        else:
+            _square(before, n_squarings, values)
+        yield weight, values
+
+
+def _square(values: np.ndarray, n_times: int, out: np.ndarray) -> None:
+    if n_times == 0:
+        out[:] = values
+    for _ in range(n_times):
+        values = np.multiply(values, values, out=out)
 
 
 def _nonzero(parameters: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -260,7 +353,7 @@ class _CompiledMixture:
     """The same by compiled loops, in one precision."""
 
     def __init__(self, mixture: KernelMixture, norms: np.ndarray, dtype: np.dtype):
-        self.fused = FusedKernels(mixture.kernels, dtype)
+        self.fused = FusedKernels(mixture.kernels, dtype, mixture.n_landmarks)
         self.weighted = self.fused.weighted(mixture.weights)
         landmarks = mixture.landmarks.astype(dtype, copy=False)
         scales = self.fused.scales(landmarks, norms)

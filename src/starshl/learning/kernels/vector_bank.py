@@ -42,10 +42,10 @@ class VectorBank:
         self.n_jobs = n_jobs
         self.scratch = scratch or Scratch()
         self.distances = DistanceTiles(rows, n_jobs, stored=stores_distances)
-        everything = FusedKernels(kernels, rows.dtype)
+        everything = FusedKernels(kernels, rows.dtype, self.n_rows)
         self.narrow = self._narrow_kernels(everything)
         self.wide = [m for m in range(self.n_kernels) if m not in self.narrow]
-        self.fused = FusedKernels([kernels[m] for m in self.wide], rows.dtype)
+        self.fused = FusedKernels([kernels[m] for m in self.wide], rows.dtype, self.n_rows)
         self.scales = self.fused.scales(rows)
         rates = everything.rates[[everything.gaussians.index(m) for m in self.narrow]]
         self.close = ClosePairs(self.distances, rates, float(everything.cutoff), n_jobs)
