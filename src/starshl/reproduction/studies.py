@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from .._common.words import counted
 from ..evaluation.reports.document import (
@@ -124,17 +124,16 @@ def _label_sentences(
     return sentences + warn_of_few_runs(min(protocol.n_runs for protocol in by_labels.values()))
 
 
-def _measured_before(protocols: Iterable[ProtocolResults]) -> list[str]:
+def _measured_before(protocols: Collection[ProtocolResults]) -> list[str]:
     """Name the methods that have changed since they were measured."""
     runs = [run for protocol in protocols for run in protocol.runs]
     old = {run.method for run in runs if "" < run.date < _SPREADING_CHANGED}
     changed = [title_of(method) for method in _SPREADING if method in old]
     if not changed:
         return []
-    return [
-        f"Measured before {_SPREADING_CHANGED}, when it changed how labels and clusters spread to rows without labels: "
-        f"{joined(changed)}; few_labels.md has newer figures."
-    ]
+    since = f"Measured before {_SPREADING_CHANGED}, when it changed how labels and clusters spread to other rows"
+    newer = "; few_labels.md has newer figures" if any(protocol.task == "labels" for protocol in protocols) else ""
+    return [f"{since}: {joined(changed)}{newer}."]
 
 
 def _labels_table(metric: str, by_labels: dict[int, ProtocolResults]) -> Table:
