@@ -153,6 +153,15 @@ def test_unequal_classes_get_yardsticks_and_figures_in_which_classes_count_the_s
     assert [table.columns[-1] for table in others] == ["balanced accuracy"] * unequal
 
 
+@pytest.mark.parametrize(("date", "is_old"), [("2026-11-17", True), ("2026-11-18", False)])
+def test_a_figure_says_whether_star_ridge_was_measured_before_its_codes_changed(made, date, is_old):
+    results = made("paper-usps", figures())
+    for protocol in results.protocols:
+        protocol.runs = [replace(run, date=date) for run in protocol.runs]
+    [section] = paper_figure_sections(results, [])
+    assert any("StarRidge was measured here before" in line for line in section.blocks[0].lines) is is_old
+
+
 def test_few_labels_and_none_have_a_sentence_and_a_table_each(made):
     few = {("starridge", 32): [0.9, 0.92, 0.91], ("svc", None): [0.7, 0.8, 0.75], ("starshl-graph", 32): [0.95] * 3}
     results = made("labels-digits-5", {place: [{"accuracy": a} for a in found] for place, found in few.items()})
