@@ -198,7 +198,8 @@ def nearest_rows(planes, start, stop, queries, k, n_bits, item_starts, mask, few
         if n_found[q] < k and limits[q] < n_bits:
             # The sample was nearer than the rest: look again at everything.
             limits[q] = n_bits
-            n_found[q : q + 1] = scan_nearest(
+            # Not the whole result at once: Numba compiles an assignment of arrays for seconds.
+            n_found[q] = scan_nearest(
                 planes,
                 start,
                 stop,
@@ -211,7 +212,7 @@ def nearest_rows(planes, start, stop, queries, k, n_bits, item_starts, mask, few
                 limits[q : q + 1],
                 rows[q : q + 1],
                 distances[q : q + 1],
-            )
+            )[0]
         for i in range(n_found[q], k):
             rows[q, i] = -1
             distances[q, i] = n_bits + 1
