@@ -27,7 +27,7 @@ import httpx
 import numpy as np
 
 ECHO = """
-import sys
+import gc, sys
 from starshl.service import Service, create_app
 from starshl.service.http import search, server
 from starshl.service.http.schemas import SearchRequest
@@ -41,6 +41,8 @@ settings = Settings(port=0, limits=Limits(rate=100_000.0, burst=200_000))
 with server.bound_socket(settings) as listener:
     app = create_app(lambda observer: Service([sys.argv[1]], read_only=True, observer=observer), settings)
     server.log_as_json()
+    gc.collect()
+    gc.freeze()
     server.logging.getLogger("starshl").info('"serving"', extra={"fields": {"port": listener.getsockname()[1]}})
     server.run(app, settings, listener)
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import sys
 import threading
@@ -176,6 +177,9 @@ def run_service(
         log = logging.getLogger("starshl.service")
         log.info("warming up")
         app.state.service.warm_up()
+        # What is there by now stays: a fifth of the time of small searches went into looking for garbage among it.
+        gc.collect()
+        gc.freeze()
         port = listener.getsockname()[1]
         fields = {"host": settings.host, "port": port, "collections": [folder.name for folder in folders]}
         log.info("serving", extra={"fields": fields})
