@@ -228,6 +228,20 @@ def test_an_older_board_does_not_replace_a_newer_one(visit):
     assert int(page.get_attribute(".lesson", "data-version")) >= newer
 
 
+def test_a_list_that_refreshes_itself_does_not_interrupt_a_search(visit):
+    page = visit("/explore/album")
+    held = []
+    page.route("**item=5&part=neighbors", lambda route: held.append(route))
+    page.hover(".grid li >> nth=5")
+    page.click(".grid li >> nth=5 >> [data-search]")
+    eventually(page, lambda: held, "the search is on its way")
+    page.evaluate("document.dispatchEvent(new CustomEvent('outdated'))")
+    page.wait_for_timeout(300)
+    held.pop().continue_()
+    page.wait_for_selector("#query")
+    assert "item=5" in page.url
+
+
 def test_a_part_that_cannot_be_had_does_not_stay_gray(visit):
     page = visit("/explore/album")
     page.route("**/*part=details*", lambda route: route.abort())

@@ -9,6 +9,7 @@ const upload = document.getElementById("upload-form");
 const QUERIES = ["item", "text", "upload", "name"]; // parameters of an address that say what to search for
 let current = new AbortController();
 let polling;
+let isAsked = false; // whether what somebody has asked for is on its way
 let shown = location.pathname + location.search; // what the page is about
 
 /** Go to an address without a reload; the way back leads to where the page was scrolled. */
@@ -18,8 +19,13 @@ function push(url) {
   shown = location.pathname + location.search;
 }
 
-/** Show what an address asks for, and return whether it was found; ``focus`` selects what gets the focus. */
-async function show(address, { isNew = true, focus = "h2" } = {}) {
+/**
+ * Show what an address asks for, and return whether it was found; ``focus`` selects what gets the focus. To refresh what
+ * is shown must not interrupt what somebody has asked for, which will be new anyway.
+ */
+async function show(address, { isNew = true, focus = "h2", isRefresh = false } = {}) {
+  if (isRefresh && isAsked) return false;
+  isAsked = !isRefresh;
   current.abort();
   clearTimeout(polling);
   current = new AbortController();
@@ -33,6 +39,7 @@ async function show(address, { isNew = true, focus = "h2" } = {}) {
     url.searchParams.delete("part");
     if (isNew) push(url); // while the page still has its height
     neighbors.innerHTML = found;
+    isAsked = false;
     neighbors.classList.remove("busy");
     fillForm(url);
     if (focus) neighbors.querySelector(focus)?.focus({ preventScroll: true });
@@ -42,6 +49,7 @@ async function show(address, { isNew = true, focus = "h2" } = {}) {
     return true;
   } catch (error) {
     if (error.name === "AbortError") return false;
+    isAsked = false;
     neighbors.classList.remove("busy");
     notify(error.message, { isError: true });
     return false;
@@ -194,7 +202,7 @@ document.addEventListener("renamed", ({ detail: { before, after } }) => {
   for (const label of new Set(labels.map((each) => (each === before ? after : each)))) if (label) url.searchParams.append("label", label);
   history.replaceState(history.state, "", url);
 });
-document.addEventListener("outdated", () => show(location.href, { isNew: false, focus: null }));
+document.addEventListener("outdated", () => show(location.href, { isNew: false, focus: null, isRefresh: true }));
 
 const filters = form.querySelector(".filters");
 if (matchMedia("(max-width: 860px)").matches) filters.open = false;
