@@ -8,7 +8,12 @@ const MILLISECONDS_BETWEEN_POLLS = 1000;
 // Nobody has seen, and meant, what has stood on the page for less.
 const MILLISECONDS_TO_SEE = 300;
 let shownSince = performance.now();
+let shownList = listed();
 let isBusy = false;
+
+function listed() {
+  return neighbors.querySelector("#review [name=seen]")?.value;
+}
 
 /** Fetch the list and the classes again; the page shows what is there now. */
 function refresh() {
@@ -39,7 +44,7 @@ neighbors.addEventListener("submit", async (event) => {
   if (event.target.id !== "review") return;
   event.preventDefault();
   if (isBusy) return;
-  if (performance.now() - shownSince < MILLISECONDS_TO_SEE) {
+  if (event.submitter?.name !== "undo" && performance.now() - shownSince < MILLISECONDS_TO_SEE) {
     notify("This list has just changed. Look again, then repeat that.", { isError: true });
     return;
   }
@@ -69,5 +74,8 @@ classes.addEventListener("keydown", (event) => {
   else notify(left.length ? `${left.length} classes fit. Type more, or click one.` : "No class fits.", { isError: !left.length });
 });
 
-document.addEventListener("shown", () => { shownSince = performance.now(); refreshClasses().catch(() => {}); });
+document.addEventListener("shown", () => {
+  if (listed() !== shownList) { shownList = listed(); shownSince = performance.now(); }
+  refreshClasses().catch(() => {});
+});
 setInterval(() => { if (!document.hidden && !isBusy && neighbors.querySelector("[data-guessing]")) refresh(); }, MILLISECONDS_BETWEEN_POLLS);
