@@ -181,6 +181,8 @@ def run_service(
         gc.collect()
         gc.freeze()
         port = listener.getsockname()[1]
+        # Who reads "serving" and connects at once waits instead of meeting a closed port.
+        listener.listen()
         fields = {"host": settings.host, "port": port, "collections": [folder.name for folder in folders]}
         log.info("serving", extra={"fields": fields})
         at_start(port)
