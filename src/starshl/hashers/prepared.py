@@ -325,11 +325,6 @@ class PreparedHasher(OuterHasher):
         return self.hasher_.leave_one_out(precision=precision)
 
     @property
-    def kept_samples(self) -> Any:
-        """The prepared training samples that codes are computed with."""
-        return self.hasher_.kept_samples
-
-    @property
     def transduction_(self) -> np.ndarray:
         """The labels of all rows of the fit, from the hasher inside."""
         return cast(Any, self.hasher_).transduction_

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import Any, Literal, Self
 
@@ -189,7 +190,8 @@ class StarRidge(WordHasher, KernelHasher):
         own: set[Capability] = {"predict_proba", "class_scores", "with_bits"}
         if vars(self).get("head_", self.head) == "posterior" and not ("labeled_" in vars(self) and self.holds_clusters):
             own.add("probability")
-        if vars(self).get("sample_kind_", "vectors") in ("vectors", "sparse_vectors"):
+        keeps_rows = "agreement_" not in vars(self)  # a compressed one has others instead
+        if keeps_rows and vars(self).get("sample_kind_", "vectors") in ("vectors", "sparse_vectors"):
             own.add("training_rows")
         return super().supports | own
 
@@ -358,22 +360,25 @@ class StarRidge(WordHasher, KernelHasher):
             )
         return "blocks"
 
-    def compress(self, n_support: int | None = None, X: SamplesLike | None = None, random_state: Seed = 0) -> Self:
+    def compress(
+        self,
+        n_support: int | None = None,
+        X: SamplesLike | None = None,
+        random_state: Seed = 0,
+        *,
+        codes_of: Callable[[np.ndarray], BinaryCodes] | None = None,
+    ) -> Self:
         """Return a fitted hasher that encodes faster, because it has fewer support rows; this one stays as it is.
 
         The class scores are learned anew over fewer rows; see :meth:`starshl.StarSHL.compress` for how, and for the
         parameters. Classes, codewords, temperatures and everything about the training rows are kept. ``agreement_``
-        estimates the share of code bits that stay the same.
+        estimates the share of code bits that stay the same, of the codes that ``codes_of`` makes of posteriors if these
+        are used in another code.
         """
         self._require_fit()
         further = None if X is None else self._read(X)
-        compressed = compress_expansion(
-            self.expansion,
-            n_support,
-            further,
-            random_state,
-            self._codes_of_scores,
-        )
+        of_scores = self._codes_of_scores if codes_of is None else lambda scores: codes_of(self._posteriors(scores))
+        compressed = compress_expansion(self.expansion, n_support, further, random_state, of_scores)
         small: Self = clone(self)
         learned = compressed.learned()
         del learned["norms_"]
