@@ -107,6 +107,6 @@ def test_a_match_says_how_likely_it_is(things):
 
 def test_the_page_of_the_model_shows_how_right_probabilities_are(things, ask):
     text = page(things[0], "/explore/things/model").text
-    assert "How right probabilities are" in text
+    assert "How right its percentages are" in text
     assert "The log loss is 0." in text
-    assert "How right probabilities are" not in page(ask, "/explore/things/model").text
+    assert "How right its percentages are" not in page(ask, "/explore/things/model").text
