@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from starshl import BinaryCodes
-from starshl.codes import HammingWords, WordDictionary
+from starshl.codes import HammingWords, ScoreRule, WordDictionary
 from starshl.exceptions import IndexFormatError
 from starshl.index import (
     BucketIndex,
@@ -148,7 +148,7 @@ def random_kind(n_bits: int, rng: np.random.Generator):
     n_word_bits = int(rng.integers(1, min(n_bits, 9) + (kind is HybridIndex)))
     n_entries, n_classes = int(rng.integers(1, (1 << n_word_bits) + 1)), int(rng.integers(1, 6))
     words = WordDictionary(rng.dirichlet(np.ones(n_classes), size=n_entries).astype(np.float32), n_word_bits)
-    settings = {"words": words, "class_weight": 1.0, "unit": 1.5, "saturation": 2.0}
+    settings = {"words": words, "rule": ScoreRule(class_weight=1.0, unit=1.5, saturation=2.0)}
     if kind is ResidualIndex:
         n_left = n_bits - n_word_bits
         settings["reconstruction"] = Reconstruction(rng.random((n_classes, n_left)), np.eye(n_left), np.ones(n_left))
